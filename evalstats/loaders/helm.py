@@ -21,8 +21,8 @@ import polars as pl
 from msgspec import Struct
 
 from evalstats.errors import InputError, Option, UnreadableFileError
-from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_batches, plain_name, readable_name
-from evalstats.loaders.files import JsonItem, iter_json, load_json
+from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_batches, plain_name, read_head, readable_name
+from evalstats.loaders.files import load_json
 from evalstats.loaders.format_columns import counts, floats, texts
 from evalstats.loaders.rows import Ranges, Row, SeenKeys, held, told, unscored
 from evalstats.loaders.typed_records import Other, Plain, TypedRecords
@@ -130,6 +130,30 @@ class _Entry(Struct):
     stats: list[_Stat | Other] | Plain = None
 
 
+class _Input(Struct):
+    text: Any = None
+
+
+class _Instance(Struct):
+    id: Any = None
+    perturbation: Any = None
+    input: _Input | Other = None
+
+
+class _Answer(Struct):
+    success: Any = None
+    error: Any = None
+    request_datetime: Any = None
+
+
+class _Request(Struct):
+    """A request; what was asked is told apart by its digest, and the answer is passed over."""
+
+    instance: _Instance | Other = None
+    train_trial_index: Any = 0
+    result: _Answer | Other = None
+
+
 class HelmLoader:
     """Loader of HELM's run folders; every folder is a run.
 
@@ -231,40 +255,41 @@ def _rank(name: str) -> int:
 
 def _kind(path: Path) -> str:
     """Tell what a file holds: by its name, or by its first bytes under another one."""
-    name = plain_name(path)
-    if name in _FILES:
+    if (name := plain_name(path)) in _FILES:
         return name
-    for part in iter_json(path, arrays=("request_states",)):
-        if not isinstance(part, JsonItem):
-            return _SPEC if part.member in {"name", "scenario_spec"} else _STATE
-        return _INSTANCES if "instance_id" in as_dict(part.value) else _STATS
-    return _INSTANCES
+    head = read_head(path)
+    if head.shape == "object":
+        return _SPEC if head.keys & {"name", "scenario_spec"} else _STATE
+    return _INSTANCES if "instance_id" in head.keys else _STATS
 
 
 def _read_state(path: Path | None) -> _State:
     state = _State()
     if path is None:
         return state
-    for part in iter_json(path, arrays=("request_states",)):
-        if not isinstance(part, JsonItem):
-            if part.member == "adapter_spec":
-                state.adapter = as_dict(part.value)
+    records = TypedRecords(
+        Source(path=path), _Request, lists=("request_states",), keep=("adapter_spec",), called="requests"
+    )
+    if records.head.shape == "array":
+        raise InputError(f"{path}: is a list; the requests of a HELM run are an object with request_states")
+    for _, request in records:
+        instance, result = request.instance, request.result
+        if not isinstance(instance, _Instance):
             continue
-        if part.member != "request_states":
-            raise InputError(f"{path}: is a list; the requests of a HELM run are an object with request_states")
-        request = as_dict(part.value)
-        instance, result = as_dict(request.get("instance")), as_dict(request.get("result"))
-        item, trial = as_text(instance.get("id")), as_count(request.get("train_trial_index", 0))
+        item, trial = as_text(instance.id), as_count(request.train_trial_index)
         if item is None or trial is None:
             continue
-        key = (item, perturbation_name(instance.get("perturbation")), trial)
-        text = as_text(get(instance, "input", "text")) or ""
-        state.digests[key] = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
-        if result.get("success") is False:
-            state.failed.setdefault(key, first_line(result.get("error")) or "the request failed without a message")
-        answered = as_time(result.get("request_datetime"))
+        key = (item, perturbation_name(instance.perturbation), trial)
+        text = as_text(instance.input.text) if isinstance(instance.input, _Input) else None
+        state.digests[key] = hashlib.sha256((text or "").encode("utf-8", "replace")).hexdigest()[:12]
+        if not isinstance(result, _Answer):
+            continue
+        if result.success is False:
+            state.failed.setdefault(key, first_line(result.error) or "the request failed without a message")
+        answered = as_time(result.request_datetime)
         if answered is not None and (state.last is None or answered > state.last):
             state.last = answered
+    state.adapter = as_dict(records.members.get("adapter_spec"))
     return state
 
 

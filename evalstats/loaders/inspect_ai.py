@@ -14,6 +14,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -289,7 +290,12 @@ class InspectSamples:
     def _said(self, sample: LoggedSample, locator: str) -> Sample:
         """Return what a sample says."""
         base = self._base(sample, locator)
-        failure, invalid = _failure(sample.error), _invalidation(sample.invalidation)
+        failure = invalid = None
+        if sample.error:  # an object in a sample, text in a summary
+            message = as_text(as_dict(sample.error).get("message")) or as_text(sample.error)
+            failure = shortened(_ANSI.sub("", message or "the sample failed without a message"))
+        if why := as_dict(sample.invalidation):
+            invalid = shortened(f"invalidated after the run: {as_text(why.get('reason')) or 'no reason given'}")
         scores = self._scores(sample, failed=failure is not None)
         self.n_failed_and_scored += failure is not None and bool(scores)
         outcomes: list[tuple[str, Said]] = []
@@ -297,7 +303,10 @@ class InspectSamples:
             for metric, each in cells(scorer, value):
                 self._metrics[scorer].setdefault(metric)
                 said = read_grade(each)
-                outcomes.append((metric, said if invalid is None else _invalidated(said, invalid)))
+                if invalid is not None:
+                    score, raw = score_of(said), as_text(as_row(said).get("value_raw"))
+                    said = unscored(invalid, str(score) if raw is None and score is not None else raw)
+                outcomes.append((metric, said))
         absent = tuple(name for name in self._log.scorers if name not in scores)
         if absent or not scores:
             why = failure or invalid or "the sample has no score of this scorer"
@@ -318,6 +327,10 @@ class InspectSamples:
         self._met.add((identity, epoch))
         self.n_samples += 1
         self.positional = self.positional and isinstance(sample.id, int)
+        turns = as_count(sample.turn_count)  # as Inspect counts them, else the assistant's messages
+        if as_whole(sample.turn_count) is None and isinstance(sample.messages, list):
+            roles = [each.role for each in sample.messages if isinstance(each, Message)]
+            turns = roles.count("assistant") if roles else None
         # The kind of limit that ended a sample: an object in a sample, text in a summary.
         limit = as_text(as_dict(sample.limit).get("type")) or as_text(sample.limit)
         return {
@@ -325,7 +338,7 @@ class InspectSamples:
             "trial": epoch - 1,
             "locator": locator,
             "link": f"{self._samples}/{identity if identity.isalnum() else quote(identity, safe='')}/{epoch}",
-            "n_turns": _turns(sample),
+            "n_turns": turns,
             "latency_s": sample.total_time,
             "timestamp": sample.started_at if sample.completed_at is None else sample.completed_at,
             "prompt_hash": input_hash(sample.input, sample.attachments),
@@ -342,36 +355,6 @@ class InspectSamples:
         for name in scores:
             self._metrics.setdefault(name, {})
         return {name: value_of(score) for name, score in scores.items() if score is not None or not failed}
-
-
-def _failure(error: object) -> str | None:
-    """Return the message of the error that ended a sample (an object in a sample, text in a summary)."""
-    if not error:
-        return None
-    message = as_text(as_dict(error).get("message")) or as_text(error) or "the sample failed without a message"
-    return shortened(_ANSI.sub("", message))
-
-
-def _invalidation(said: object) -> str | None:
-    """Return why a sample was declared invalid after the run."""
-    if not as_dict(said):
-        return None
-    return shortened(f"invalidated after the run: {as_text(as_dict(said).get('reason')) or 'no reason given'}")
-
-
-def _invalidated(said: Said, reason: str) -> Row:
-    score, raw = score_of(said), None if isinstance(said, float) else as_text(as_row(said).get("value_raw"))
-    return unscored(reason, str(score) if raw is None and score is not None else raw)
-
-
-def _turns(sample: LoggedSample) -> int | None:
-    """Return the number of the model's turns: as counted by Inspect, else the assistant's messages."""
-    if as_whole(sample.turn_count) is not None:
-        return as_count(sample.turn_count)
-    messages = (
-        [each for each in sample.messages if isinstance(each, Message)] if isinstance(sample.messages, list) else []
-    )
-    return sum(message.role == "assistant" for message in messages) if messages else None
 
 
 _MANIFESTS: Final = ("logs.json", "listing.json", "eval-set.json")
@@ -406,7 +389,13 @@ class InspectLoader:
 
     def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
         """Make every log a source, save those that a retry took the place of, which are named in notes."""
-        logs = {path: _log_of(path) for path in sorted(files)}
+        logs: dict[Path, EvalLog | None] = dict.fromkeys(sorted(files))
+        for path in logs:
+            with (
+                suppress(UnreadableFileError),
+                open_log(path) as (logs[path], _),
+            ):  # else it is reported when it is read
+                pass
         best: dict[tuple[str | None, str], EvalLog] = {}
         for log in logs.values():
             if log is not None and log.task_id is not None:
@@ -451,14 +440,6 @@ class InspectLoader:
         yield Rows(table="metrics", rows=metrics)
         yield Rows(table="aggregates", rows=published)
         yield Rows(table="runs", rows=[log.run_row(run, reader.factors.own_names)])
-
-
-def _log_of(path: Path) -> EvalLog | None:
-    try:
-        with open_log(path) as (log, _):
-            return log
-    except UnreadableFileError:  # it is reported when it is read
-        return None
 
 
 def _rank(log: EvalLog) -> tuple[bool, str, bool]:

@@ -90,18 +90,8 @@ _LOCAL_HEADER: Final = 30
 _CHUNKED = re.compile(r"(?P<prefix>.*_epoch_\d+/)(?P<rest>.+)", re.DOTALL)
 _SHELL: Final = "sample.json"
 _CHUNK_METADATA: Final = "metadata.json"
-_FAULTS: Final = (
-    zipfile.BadZipFile,
-    zipfile.LargeZipFile,
-    zlib.error,
-    zstd.ZstdError,
-    struct.error,
-    NotImplementedError,
-    RuntimeError,
-    EOFError,
-    OSError,
-    ValueError,
-)
+_ZIP_FAULTS: Final = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, zstd.ZstdError, struct.error)
+_FAULTS: Final = (*_ZIP_FAULTS, RuntimeError, EOFError, OSError, ValueError)
 
 
 @contextmanager
@@ -171,21 +161,17 @@ class EvalArchive:
         A summary's input is cut short, so that its digest would be another.
         """
         found: dict[tuple[str | None, str | None], tuple[str, LoggedSample]] = {}
-        for name in [SUMMARIES] if SUMMARIES in self else self.journal_names():
+        numbered = {
+            int(number): name
+            for name in self._members
+            if name.startswith(JOURNAL) and (number := name.removeprefix(JOURNAL).removesuffix(".json")).isdecimal()
+        }
+        for name in [SUMMARIES] if SUMMARIES in self else [numbered[number] for number in sorted(numbered)]:
             for at, summary in enumerate(dicts(self.json(name))):
                 sample = converted(summary, LoggedSample)
                 sample.input = None
                 found[as_text(sample.id), as_text(sample.epoch)] = f"{name}[{at}]", sample
         yield from found.values()
-
-    def journal_names(self) -> list[str]:
-        """Names of the journal's summaries, in the order in which they were written."""
-        numbered = [
-            (int(number), name)
-            for name in self._members
-            if name.startswith(JOURNAL) and (number := name.removeprefix(JOURNAL).removesuffix(".json")).isdecimal()
-        ]
-        return [name for _, name in sorted(numbered)]
 
     def json(self, name: str) -> object:
         """Unpack and parse a member."""
@@ -271,6 +257,7 @@ _EVAL_FIELDS: Final = (
     "solver_args", "model_args", "model_base_url", "model_generate_config", "model_roles", "sandbox", "revision",
     "packages", "tags", "metadata",
 )  # fmt: skip
+_DATASET_FIELDS: Final = ("name", "location", "samples", "shuffled")
 _NOTHING_SEEN: Final[Seen] = MappingProxyType({})
 _MEANS: Final = ("accuracy", "mean")
 _STANDARD_ERRORS: Final = ("stderr", "bootstrap_stderr", "bootstrap_std")
@@ -416,11 +403,36 @@ class EvalLog(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return frozenset(several) - {self.model}
 
     def run_row(self, run: str, factor_names: list[str]) -> dict[str, object]:
-        """Make the row of `runs`."""
-        config = self.part("eval", "config")
-        roles = self.part("eval", "model_roles")
+        """Make the row of `runs`; its `prompt_hash` is a digest of the solvers' templates and instructions, if they have any."""
+        spec, config, dataset = self.part("eval"), self.part("eval", "config"), self.part("eval", "dataset")
+        roles, args = self.part("eval", "model_roles"), self.part("eval", "task_args")
         by_role = (judge for role in GRADER_ROLES if (judge := _model_of(roles.get(role))))
         judges = dict.fromkeys(self.judges.values()) or dict.fromkeys(by_role)
+        steps = [
+            [
+                as_text(step.get("solver")),
+                {
+                    key: value
+                    for key, value in as_dict(step.get("params")).items()
+                    if isinstance(value, str) and _TEMPLATE.search(key)
+                },
+            ]
+            for step in dicts(self.part("plan").get("steps"))
+        ]
+        prompts = json_text(steps) if any(params for _, params in steps) else None
+        shots = (as_whole(args[key]) for key in _SHOTS if not isinstance(args.get(key, False), bool))
+        generation = self.part("plan", "config"), self.part("eval", "model_generate_config")
+        temperatures = (as_number(place.get("temperature")) for place in generation)
+        kept: dict[str, object] = {name: spec[name] for name in _EVAL_FIELDS if spec.get(name) not in (None, {}, [])}
+        kept |= {name: config[name] for name in _CONFIG_FIELDS if config.get(name) is not None}
+        kept["dataset"] = {name: dataset[name] for name in _DATASET_FIELDS if name in dataset}
+        if generate := {name: value for name, value in generation[0].items() if value is not None}:
+            kept["generate_config"] = generate
+        notes = ["the run did not end: read from its journal"] if self.crashed else []
+        if message := as_text(self.part("error").get("message")):
+            notes.append(f"the run ended with an error: {message[:200]}")
+        if self.members.get("invalidated") is True:
+            notes.append("some samples were invalidated after the run")
         return {
             "run": run,
             "model": self.model,
@@ -428,66 +440,18 @@ class EvalLog(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             "benchmark": self.benchmark,
             "harness": "inspect_ai",
             "harness_version": as_text(self.part("eval", "packages").get("inspect_ai")),
-            "task_version": as_text(self.part("eval").get("task_version")),
-            "n_shots": self._shots,
-            "prompt_hash": self.prompt_hash,
-            "temperature": self._temperature,
+            "task_version": as_text(spec.get("task_version")),
+            "n_shots": as_count(next((number for number in shots if number is not None), None)),
+            "prompt_hash": None if prompts is None else hashlib.sha256(prompts.encode()).hexdigest(),
+            "temperature": as_amount(next((number for number in temperatures if number is not None), None)),
             "judge": ", ".join(judges) or None,
             "item_limit": _limit(config.get("limit")),
             "status": self.status,
             "factor_names": factor_names or None,
-            "config": json_text(self._config()),
-            "note": self._note(),
-            "timestamp": as_time(self.part("stats").get("started_at")) or as_time(self.part("eval").get("created")),
+            "config": json_text(kept),
+            "note": "; ".join(notes) or None,
+            "timestamp": as_time(self.part("stats").get("started_at")) or as_time(spec.get("created")),
         }
-
-    @property
-    def prompt_hash(self) -> str | None:
-        """Digest of the solvers' templates and instructions; None where they have none."""
-        steps = [
-            [
-                as_text(step.get("solver")),
-                {key: value for key, value in as_dict(step.get("params")).items() if _is_template(key, value)},
-            ]
-            for step in dicts(self.part("plan").get("steps"))
-        ]
-        if not any(params for _, params in steps):
-            return None
-        return hashlib.sha256(json_text(steps).encode()).hexdigest()
-
-    @property
-    def _shots(self) -> int | None:
-        args = self.part("eval", "task_args")
-        found = (as_whole(args[key]) for key in _SHOTS if not isinstance(args.get(key, False), bool))
-        return as_count(next((number for number in found if number is not None), None))
-
-    @property
-    def _temperature(self) -> float | None:
-        places = (self.part("plan", "config"), self.part("eval", "model_generate_config"))
-        return as_amount(next((t for place in places if (t := as_number(place.get("temperature"))) is not None), None))
-
-    def _config(self) -> dict[str, object]:
-        spec, config = self.part("eval"), self.part("eval", "config")
-        dataset = self.part("eval", "dataset")
-        kept: dict[str, object] = {name: spec[name] for name in _EVAL_FIELDS if spec.get(name) not in (None, {}, [])}
-        kept |= {name: config[name] for name in _CONFIG_FIELDS if config.get(name) is not None}
-        kept["dataset"] = {
-            name: dataset[name] for name in ("name", "location", "samples", "shuffled") if name in dataset
-        }
-        generation = {name: value for name, value in self.part("plan", "config").items() if value is not None}
-        if generation:
-            kept["generate_config"] = generation
-        return kept
-
-    def _note(self) -> str | None:
-        notes: list[str] = []
-        if self.crashed:
-            notes.append("the run did not end: read from its journal")
-        if message := as_text(self.part("error").get("message")):
-            notes.append(f"the run ended with an error: {message[:200]}")
-        if self.members.get("invalidated") is True:
-            notes.append("some samples were invalidated after the run")
-        return "; ".join(notes) or None
 
     def aggregate_rows(self, run: str, seen: Seen) -> Iterator[dict[str, object]]:
         """Yield the published numbers.
@@ -498,23 +462,23 @@ class EvalLog(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         when = as_time(self.part("eval").get("created"))
         for _, metric, result in self._named_results(seen):
-            numbers = {name.rpartition("/")[2]: value for name, value in as_dict(result.get("metrics")).items()}
+            numbers = {
+                name.rpartition("/")[2]: value_of(value) for name, value in as_dict(result.get("metrics")).items()
+            }
             reducer = as_text(result.get("reducer"))
+            more = [] if reducer in _MEAN_REDUCERS else [reducer]
             mean = next((name for name in _MEANS if name in numbers), None)
-            errors = (as_amount(value_of(numbers.get(name))) for name in _STANDARD_ERRORS)
+            errors = (as_amount(numbers.get(name)) for name in _STANDARD_ERRORS)
             error = next((found for found in errors if found is not None), None)
-            for name, number in numbers.items():
+            for name, value in numbers.items():
                 if name in _STANDARD_ERRORS:
                     continue
-                value = value_of(number)
-                plain = name == mean and reducer in _MEAN_REDUCERS
-                parts = [part for part in (reducer if reducer not in _MEAN_REDUCERS else None, name) if part]
-                estimate = as_number(value)
+                estimate, parts = as_number(value), [*more, *([name] if name else [])]
                 yield {
                     "model": self.model,
                     "benchmark": self.benchmark,
                     "task": "",
-                    "metric": metric if plain else f"{metric}[{','.join(parts)}]",
+                    "metric": metric if name == mean and not more else f"{metric}[{','.join(map(str, parts))}]",
                     "estimate": estimate,
                     "std_error": error if name == mean and estimate is not None else None,
                     "method": f"published {name}, epochs reduced by {reducer or 'mean'}",
@@ -597,10 +561,6 @@ def value_of(score: object) -> object:
     """Return the value of a score or of a published number: an object with a member `value` since 2024, bare before."""
     found = as_dict(score)
     return found.get("value") if found else score
-
-
-def _is_template(key: str, value: object) -> bool:
-    return isinstance(value, str) and _TEMPLATE.search(key) is not None
 
 
 def _limit(limit: object) -> int | None:
