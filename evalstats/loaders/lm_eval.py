@@ -435,7 +435,11 @@ def _outcomes(path: Path, source: Source, reader: LmEvalSamples) -> Iterator[Fra
     if head.shape == "empty":  # as a run leaves it that was stopped
         return
     beside = "" if path == source.path else readable_name(path.name) + " " * (head.shape != "array")
-    listed, n_read = _texts_in(first := head.members.get("metrics")), 0
+    first = head.members.get("metrics")
+    if first is None:  # it is behind a long document, or in a column
+        blocks = _Samples(Source(path=path), record_of(["metrics"], []), alone=True).blocks()
+        first = next((RecordBlock(block).at("metrics")[0] for block in blocks), None)
+    listed, n_read = _texts_in(first), 0
     for whole in (False, True) if listed else (True,):
         record = dict[str, Any] if whole else record_of(_USED, listed)
         records = _Samples(Source(path=path), record, alone=True, called="samples")
