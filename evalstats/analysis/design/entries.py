@@ -442,6 +442,8 @@ def comparability_graph(scored: Bools, names: Sequence[str], comparable: Bools |
 
 def shared_counts(scored: Bools) -> Ints:
     """Return how many items every two models were both scored on, shape (n_models, n_models)."""
+    if scored.all():
+        return np.full((scored.shape[1],) * 2, len(scored), dtype=np.int64)
     # In float64, where the product runs in BLAS; counts stay exact below 2^53.
     seen = scored.astype(np.float64)
     return np.rint(seen.T @ seen).astype(np.int64)

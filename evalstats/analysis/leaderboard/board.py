@@ -26,9 +26,10 @@ class Board(EntryTable):
     """All systems with a value, and what their trials are.
 
     For an `average`, or with `labels`, all items of `table` are scored by every system, and `whole` are the same systems with
-    all of their items; else the two are one. `on_scale` are item values on one scale that the lines stand by, where the order was
-    set by it. `apart` are systems of different users or items: each has its own rows of the table, and none is missing what
-    others have; `before` is a covariate of the items, at whose mean they then stand.
+    all of their items; else the two are one. `on_scale` are item values on one scale that the lines stand by, where that is
+    another than their own and the order was set by it. `apart` are systems of different users or items: each has its own
+    rows of the table, and none is missing what others have; `before` is a covariate of the items, at whose mean they then
+    stand.
     """
 
     trials: TrialDesign
@@ -126,6 +127,8 @@ class Board(EntryTable):
             return values
         if strata is not None:
             return linearised(values, strata)
+        if scored.all():
+            return values
         found = np.full(values.shape, np.nan)
         for part in self.graph().components:
             members: Ints = np.array([self.names.index(name) for name in part], dtype=np.int64)
@@ -195,7 +198,7 @@ class Board(EntryTable):
             table=table,
             whole=table if self.whole is self.table else self.whole.select(*order),
             kinds=self.kinds.ordered(order),
-            on_scale=on_scale[:, order],
+            on_scale=None if self.table.scored.all() and self.before is None else on_scale[:, order],
             labels=None if self.labels is None else replace(self.labels, values=self.labels.values[:, order]),
         )
 

@@ -11,6 +11,7 @@ from evalstats.analysis.leaderboard.result import Leaderboard, NewTask, NewTaskR
 from evalstats.document.model import Section, Text
 from evalstats.document.numbers import share_in_percent
 from evalstats.grammar import plural, plural_of
+from evalstats.schema.tables import is_constant
 from evalstats.stats.many.task_ranks import new_task_ranks, tasks_needed
 
 
@@ -21,7 +22,8 @@ def new_task_of(board: Board, conf_level: float) -> NewTask | None:
     count, or labels correct the scores.
     """
     column = "task" if board.average is None else board.average.column
-    if board.labels is not None or column not in board.whole.items.columns:
+    items = board.whole.items
+    if board.labels is not None or column not in items.columns or is_constant(items[column]):
         return None
     values = [part.values()[part.paired()] for _, part in board.whole.levels(column)]
     means = np.array([own.mean(axis=0) for own in values if len(own)])

@@ -125,7 +125,7 @@ def pair_table(
     kept = slice(None) if shared.all() or not shared.any() else shared
     raw = raw[kept]
     rows, columns = canonical_order(raw)
-    y = np.ascontiguousarray(raw[rows][:, columns])
+    y = raw[np.ix_(rows, columns)]
     codes, n_groups = None, y.shape[0]
     if clusters is not None:
         in_order, n_groups = as_codes(clusters[kept], raw.shape[0])
@@ -168,21 +168,24 @@ def canonical_order(scores: FloatArray) -> tuple[IntArray, IntArray]:
     Columns go by count, sum and sum weighted with the row totals, all rounded once from the exact sum; rows by their
     values in that order. Columns that tie in all three may keep the order given: then draws differ, the law does not.
     """
-    present = ~np.isnan(scores)
-    filled = np.where(present, scores, 0.0)
-    row_totals = np.sort(filled, axis=1).sum(axis=1)
+    filled = np.nan_to_num(scores, nan=0.0)
+    # Whole numbers add up to the same in every order.
+    in_order = filled if all(map(_is_whole, filled.T)) else np.sort(filled, axis=1)
+    row_totals = in_order.sum(axis=1)
     sums = [_exact_sum(column) for column in filled.T]
     weighted = [_exact_sum(column * row_totals) for column in filled.T]
-    columns = np.lexsort((weighted, sums, present.sum(axis=0)))
+    columns = np.lexsort((weighted, sums, -np.isnan(scores).sum(axis=0)))
     rows = np.lexsort(scores[:, columns].T[::-1])
     return rows.astype(np.int64), columns.astype(np.int64)
 
 
 def _exact_sum(values: FloatArray) -> float:
     """Return the sum rounded once; whole numbers add up without rounding, and right and wrong answers are such."""
-    if float(np.abs(values).sum()) < _WHOLE and bool((values == np.rint(values)).all()):
-        return float(values.sum())
-    return math.fsum(values.tolist())
+    return float(values.sum()) if _is_whole(values) else math.fsum(values.tolist())
+
+
+def _is_whole(values: FloatArray) -> bool:
+    return float(np.abs(values).sum()) < _WHOLE and bool((values == np.rint(values)).all())
 
 
 def difference_blocks(y: NDArray[Real], first: IntArray, second: IntArray) -> Iterator[tuple[slice, NDArray[Real]]]:
@@ -289,21 +292,31 @@ def _lattice_moments(
 
     None where scores lie on no lattice: sums of squares by models would lose small differences to rounding.
     """
-    present = ~np.isnan(y)
-    step = common_step(np.unique(y[present])) if present.any() else None
-    if step is None:
+    levels = np.unique(y)
+    levels = levels[~np.isnan(levels)]
+    step = common_step(levels) if levels.size else None
+    if step is None or float(np.square(np.rint(levels / step)).max()) * y.shape[0] >= _WHOLE:
         return None
-    held = present.astype(np.float64)
-    whole = np.where(present, np.rint(np.where(present, y, 0.0) / step), 0.0)
-    if float(np.square(whole).max()) * y.shape[0] >= _WHOLE:
-        return None
-    own, cross, sums = (whole**2).T @ held, whole.T @ whole, whole.T @ held
-    n = (held.T @ held)[first, second]
+    own, cross, sums, shared = np.zeros((4, y.shape[1], y.shape[1]))
+    for rows in _row_blocks(y):
+        held = np.logical_not(np.isnan(rows)).astype(np.float64)
+        whole = np.where(held > 0.0, np.rint(rows / step), 0.0)
+        own += (whole**2).T @ held
+        cross += whole.T @ whole
+        sums += whole.T @ held
+        shared += held.T @ held
+    n = shared[first, second]
     total = sums[first, second] - sums[second, first]
     squares = own[first, second] + own[second, first] - 2.0 * cross[first, second]
     with np.errstate(invalid="ignore", divide="ignore"):
         around = squares - total**2 / n
     return n.astype(np.int64), _ratio(total * step, n), squares * step**2, around * step**2
+
+
+def _row_blocks(y: FloatArray) -> Iterator[FloatArray]:
+    """Yield the items in turn, as many at a time as may be held."""
+    height = max(1, _BLOCK // y.shape[1])
+    return (y[start : start + height] for start in range(0, len(y), height))
 
 
 def _block_moments(
@@ -371,17 +384,23 @@ def score_covariance(scores: ArrayLike, *, clusters: ArrayLike | None = None) ->
     True
     """
     y = as_scores(scores, least_models=1)
-    codes, n_groups = np.arange(y.shape[0], dtype=np.int64), y.shape[0]
-    if clusters is not None:
-        codes, n_groups = as_codes(clusters, y.shape[0])
-    sums, counts = cluster_sums(y, codes, n_groups)
-    n = counts.sum(axis=0)
-    units = np.count_nonzero(counts, axis=0)
+    if clusters is None:
+        n = units = y.shape[0] - np.isnan(y).sum(axis=0)
+    else:
+        sums, counts = cluster_sums(y, *as_codes(clusters, y.shape[0]))
+        n, units = counts.sum(axis=0), np.count_nonzero(counts, axis=0)
     if int(units.min()) < 2:
         raise InputError(f"model {int(np.argmin(units))} has {int(units.min())} scored items; at least 2 are needed")
     reason = None if clusters is None else too_few_clusters(int(units.min()))
     if reason is not None:
         raise InputError(reason)
+    if clusters is None:
+        mean, found = np.nansum(y, axis=0) / n, np.zeros((n.size, n.size))
+        for rows in _row_blocks(y):
+            residuals = np.nan_to_num(rows - mean, nan=0.0)
+            found += residuals.T @ residuals
+        scale = np.sqrt(1.0 - 1.0 / n) * n
+        return found / np.outer(scale, scale)
     residuals = (sums - counts * (sums.sum(axis=0) / n)) / (np.sqrt(1.0 - counts / n) * n)
     return residuals.T @ residuals
 

@@ -12,7 +12,14 @@ from scipy import special
 
 from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.many.pair_table import FLAT, PairTable, cluster_sums, cluster_totals, difference_blocks
+from evalstats.stats.many.pair_table import (
+    FLAT,
+    PairTable,
+    cluster_sums,
+    cluster_totals,
+    difference_blocks,
+    score_covariance,
+)
 from evalstats.stats.many.step_down import ROWS, Draws, ReferenceLaw
 from evalstats.stats.resample_law import common_step
 
@@ -302,11 +309,11 @@ def normal_items(table: PairTable, pairs: IntArray, *, seed: int, n_resamples: i
     than the fewest items behind a pair.
     """
     first, second, used = _columns_used(table, pairs)
-    y = table.scores[:, used]
+    y = table.scores if used.size == table.columns.size else table.scores[:, used]
     n, estimate, _ = _observed(table, pairs)
     observed, df = _studentised(table, pairs), float(n.min()) - 1.0
     if not np.isnan(y).any():
-        roots = _Roots(_root(np.cov(y, rowvar=False)), first, second)
+        roots = _Roots(_root(score_covariance(y)), first, second)
     elif pairs.size <= _MOST_CORRELATED:
         roots = _Roots(_root(_correlation(y, first, second, estimate)))
     else:
