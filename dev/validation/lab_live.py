@@ -126,21 +126,16 @@ def _of_layers(found: LabLiveGap, truth: LabLiveTruth, place: Mapping[str, int])
             value = float(true[which, truth.scenarios.index(each.scenario)].mean())
             kind = "scenario, mean" if whole else "scenario, a model"
             yield from _ends(kind, each.conf_low, each.conf_high, value)
-            yield from _ends(f"{kind}, pooled", each.pooled_low, each.pooled_high, value)
             if abs(value) < 1e-9:
                 yield Case(f"FALSE gap, {kind}", each.verdict == "gap")
-    if found.drops is not None and truth.drop is not None:
-        yield from _part("drop, mean", found.drops.mean_drop, float(truth.drop[:n].mean()))
-        for row in found.drops.rows:
-            yield from _part("drop, a model", row.drop, float(truth.drop[place[row.model]]))
-            yield from _part("drop, pooled", row.pooled, float(truth.drop[place[row.model]]))
     yield from _of_forecasts(found, truth)
 
 
 def _of_forecasts(found: LabLiveGap, truth: LabLiveTruth) -> Iterator[Case]:
     if found.hierarchy is None:
         return
-    yield from (Case("left out, predicted", not each.inside) for each in found.hierarchy.left_out)
+    inside = round((found.hierarchy.coverage or 0.0) * found.n_models)
+    yield from (Case("left out, predicted", happened=place >= inside) for place in range(found.n_models))
     # Strengths have sum 0, ratings whatever mean a board gives them.
     shift = 0.0 if truth.total is not None else float(np.mean([row.live for row in found.rows]))
     for each in found.hierarchy.forecasts:

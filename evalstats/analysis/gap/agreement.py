@@ -1,4 +1,4 @@
-"""How far the lab orders models as live users do: coefficients, pairs, the best models, single scenarios."""
+"""How far the lab orders models as live users do: coefficients, pairs, the best models."""
 
 from dataclasses import asdict, replace
 from typing import Any, Literal
@@ -11,11 +11,10 @@ from evalstats.analysis.gap.agreement_result import (
     Contradiction,
     PairOrder,
     PartRow,
-    SliceRow,
     Source,
     SourceInterval,
 )
-from evalstats.analysis.gap.shared_models import SharedModels, too_small
+from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.result import Estimate
 from evalstats.analysis.result import notes as as_notes
 from evalstats.stats.agreement.attenuation import Ceiling, ceilings, true_agreement
@@ -29,16 +28,12 @@ from evalstats.stats.agreement.intervals import (
     source_interval,
 )
 from evalstats.stats.agreement.orders import true_rank_interval
-from evalstats.stats.checks import BoolArray, FloatArray, IntArray
+from evalstats.stats.checks import BoolArray, IntArray
 from evalstats.stats.computation import one_thread
-from evalstats.stats.errors_in_variables.scores import LabLiveScores, cluster_means
-from evalstats.stats.standardisation import CellTable
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
 _TIERS_FROM = 15
 _TIER_NAMES = ("best third live", "middle third live", "last third live")
-_SOURCES: tuple[Source, ...] = ("items", "votes", "items and votes", "models", "all")
-_MOST_LEVELS = 12
-_NOTHING = "no live outcome in it"
 
 
 @one_thread
@@ -55,14 +50,13 @@ def agreement_of(shared: SharedModels) -> Agreement:
     if reason is not None:
         rows = tuple(CoefficientRow(name=name, estimate=None, reason=reason) for name in NAMES)
         notes = as_notes("few", (reason,), caution=False)
-        return Agreement(n_models=scores.n_models, coefficients=rows, slices=_slices(shared), notes=notes)
+        return Agreement(n_models=scores.n_models, coefficients=rows, notes=notes)
     coefficients = _coefficients(scores, shared)
     return Agreement(
         n_models=scores.n_models,
         coefficients=coefficients,
         parts=_parts(scores, models, shared),
         pairs=_pairs(shared.own_scores.subset(order), models, shared),
-        slices=_slices(shared),
         notes=as_notes(
             "fit",
             dict.fromkeys(
@@ -92,8 +86,11 @@ def _unknown_errors(scores: LabLiveScores) -> list[str]:
 
 
 def _coefficients(scores: LabLiveScores, shared: SharedModels) -> tuple[CoefficientRow, ...]:
+    # For these models by the noise that is known, and for models like them by everything, else by the models alone.
+    sources: tuple[Source, ...] = (noise_source(scores), "all" if scores.has_errors else "models")
     drawn = draw_sources(
         scores,
+        sources=sources,
         n_resamples=shared.n_resamples,
         seed=shared.seed,
         lab_df=shared.lab.df,
@@ -127,7 +124,7 @@ def _coefficients(scores: LabLiveScores, shared: SharedModels) -> tuple[Coeffici
             CoefficientRow(
                 name=name,
                 estimate=test.estimate,
-                intervals=tuple(_interval(drawn, source, name, shared) for source in _SOURCES),
+                intervals=tuple(_interval(drawn, source, name, shared) for source in sources),
                 p_value=test.p_value,
                 p_method=test.method,
                 **beyond_noise,
@@ -170,14 +167,14 @@ def _rank_ends(
 
 
 def _parts(scores: LabLiveScores, models: tuple[str, ...], shared: SharedModels) -> tuple[PartRow, ...]:
-    """Return agreement over all models and within parts of the live and the lab order.
+    """Return agreement within parts of the live and the lab order.
 
     Models close to each other agree less in order than models far apart, whatever the benchmark is worth.
     """
     by_live = np.lexsort((scores.lab, -scores.live)).astype(np.int64)
     by_lab = np.lexsort((scores.live, -scores.lab)).astype(np.int64)
 
-    def part(kind: Literal["all", "top", "lab top", "tier"], label: str, places: IntArray) -> PartRow:
+    def part(kind: Literal["top", "lab top", "tier"], label: str, places: IntArray) -> PartRow:
         cut = scores.subset(np.sort(places))
         values: dict[str, float] = {name: float(correlate(name, cut.lab, cut.live)) for name in NAMES}
         names = tuple(models[int(place)] for place in places)
@@ -187,11 +184,11 @@ def _parts(scores: LabLiveScores, models: tuple[str, ...], shared: SharedModels)
         low, high, reason = _rank_ends(cut, shared, lab_df=shared.lab.df, live_df=shared.live.df)
         return replace(row, **values, conf_low=low, conf_high=high, reason=reason)
 
-    rows = [part("all", "all models", by_live)]
+    rows = list[PartRow]()
     for k in sorted({k for k in shared.top if 3 <= k < scores.n_models}):
-        both, chance = len(set(by_live[:k].tolist()) & set(by_lab[:k].tolist())), k * k / scores.n_models
+        both = len(set(by_live[:k].tolist()) & set(by_lab[:k].tolist()))
         best = (part("top", f"live top {k}", by_live[:k]), part("lab top", f"lab top {k}", by_lab[:k]))
-        rows += [replace(row, n_shared=both, n_shared_by_chance=chance) for row in best]
+        rows += [replace(row, n_shared=both) for row in best]
     if scores.n_models >= _TIERS_FROM:
         thirds = zip(_TIER_NAMES, np.array_split(by_live, 3), strict=True)
         rows += [part("tier", label, third) for label, third in thirds]
@@ -268,73 +265,3 @@ def _count(mask: BoolArray | None) -> int | None:
 
 
 # --- slices ---
-
-
-def _slices(shared: SharedModels) -> tuple[SliceRow, ...]:
-    """Return the agreement by level of the first factor that the lab outcomes have; nothing where there is none."""
-    lab, live = shared.lab, shared.live
-    if lab.outcomes is None or not lab.factors:
-        return ()
-    factor = lab.factors[0]
-    levels = sorted(lab.outcomes.levels(lab.models, (factor,)))
-    if not 2 <= len(levels) <= _MOST_LEVELS:
-        return ()
-    of_lab = _means(lab.outcomes.cells(lab.models, (factor,), levels), lab.sign)
-    given = shared.scores.live, shared.scores.live_covariance
-    rows = [
-        slice_row(shared, means, given, factor=factor, level=level, cut="lab")
-        for (level,), means in zip(levels, of_lab, strict=True)
-    ]
-    if live.outcomes is None or factor not in live.factors:
-        return tuple(rows)
-    people = live.outcomes.people(live.models, (factor,))
-    of_live = _means(live.outcomes.cells(live.models, (factor,), levels), live.sign)
-    for (level,), own, theirs in zip(levels, of_lab, of_live, strict=True):
-        if not too_small(people.get((level,), 0), shared.min_cell) and theirs != _NOTHING:
-            rows.append(slice_row(shared, own, theirs, factor=factor, level=level, cut="both"))
-    return tuple(rows)
-
-
-# Means of all models with their covariance, or why there are none.
-Means = tuple[FloatArray, FloatArray | None] | str
-
-
-def _means(table: CellTable, sign: float) -> list[Means]:
-    """Return the means of all models in each cell."""
-    means: list[Means] = []
-    for cell in range(table.n_cells):
-        at = table.cell == cell
-        if not at.any():
-            means.append(_NOTHING)
-            continue
-        columns = (table.cluster[at], table.model[at], table.n[at], table.total[at])
-        found = cluster_means(*columns, n_clusters=table.n_clusters, n_models=table.n_models)
-        known = found.covariance is not None and bool(np.isfinite(found.estimate).all())
-        reason = found.reason or "a model has no outcome in it"
-        means.append((sign * found.estimate, found.covariance) if known else reason)
-    return means
-
-
-def slice_row(
-    shared: SharedModels, lab: Means, live: Means, *, factor: str, level: str, cut: Literal["lab", "both"]
-) -> SliceRow:
-    """Return Spearman's coefficient where the lab, or both sides, are cut to one level of a factor."""
-    if isinstance(lab, str) or isinstance(live, str):
-        wrong = lab if isinstance(lab, str) else str(live)
-        return SliceRow(factor=factor, level=level, cut=cut, n_models=shared.n_models, reason=wrong)
-    scores = LabLiveScores(lab=lab[0], live=live[0], lab_covariance=lab[1], live_covariance=live[1])
-    row = SliceRow(factor=factor, level=level, cut=cut, n_models=scores.n_models)
-    reason = _no_agreement(scores)
-    if reason is not None:
-        return replace(row, reason=reason)
-    scores = scores.subset(canonical_order(scores))
-    low, high, reason = _rank_ends(scores, shared)
-    ceiling = _ceilings(scores, shared).get("spearman")
-    return replace(
-        row,
-        spearman=float(correlate("spearman", scores.lab, scores.live)),
-        conf_low=low,
-        conf_high=high,
-        ceiling=None if ceiling is None else ceiling.expected,
-        reason=reason,
-    )

@@ -32,7 +32,7 @@ class SourceInterval:
 
 @record
 class CoefficientRow(Estimate):
-    """One coefficient over all shared models, with an interval for each source that the data have.
+    """One coefficient over all shared models, with an interval for these models and one for models like them.
 
     p is of no association, by permutations, all of them where models are few. `ceiling` is what to expect if the true
     scores agreed perfectly, given the noise of both sides; agreement below its ends is not noise alone.
@@ -42,7 +42,7 @@ class CoefficientRow(Estimate):
     Attributes
     ----------
     intervals
-        One for each source of chance: items, votes, models.
+        For these models, by items and votes or the one of them whose errors are known; for models like them, by all or by models.
     p_method
         How the p was computed.
     disattenuated_source
@@ -93,7 +93,7 @@ class PartRow:
     """Agreement within some of the models: the best k live or in the lab, or a tier of the live order.
 
     The interval is of Spearman's coefficient of the true scores of these models; the set itself is chosen by the estimates.
-    `n_shared` of the live top k are in the lab's top k too, `n_shared_by_chance` would be by chance.
+    `n_shared` of the live top k are in the lab's top k too.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class PartRow:
         The coefficients within them.
     """
 
-    kind: Literal["all", "top", "lab top", "tier"]
+    kind: Literal["top", "lab top", "tier"]
     label: str
     n_models: int
     pearson: float | None = None
@@ -112,7 +112,6 @@ class PartRow:
     conf_low: float | None = None
     conf_high: float | None = None
     n_shared: int | None = None
-    n_shared_by_chance: float | None = None
     models: tuple[str, ...] = ()
     reason: str | None = None
 
@@ -186,38 +185,15 @@ class PairOrder:
 
 
 @record
-class SliceRow:
-    """Agreement with the lab restricted to one level of a factor, or both sides are; the interval is of the true scores.
-
-    Attributes
-    ----------
-    cut
-        Which sides are cut to the level.
-    spearman, ceiling
-        The coefficient, and what perfect agreement would give.
-    """
-
-    factor: str
-    level: str
-    cut: Literal["lab", "both"]
-    n_models: int
-    spearman: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    ceiling: float | None = None
-    reason: str | None = None
-
-
-@record
 class Agreement:
     """How far the lab orders models as live users do.
-
-    `parts` are all models, the top k and tiers; `slices` are by level of a factor.
 
     Attributes
     ----------
     coefficients
         Spearman, Kendall and Pearson over all shared models.
+    parts
+        The same within the top k and tiers.
     pairs
         The same question asked of pairs of models.
     """
@@ -226,7 +202,6 @@ class Agreement:
     coefficients: tuple[CoefficientRow, ...]
     parts: tuple[PartRow, ...] = ()
     pairs: PairOrder | None = None
-    slices: tuple[SliceRow, ...] = ()
     notes: tuple[Note, ...] = ()
 
     def of(self, name: Coefficient) -> CoefficientRow:

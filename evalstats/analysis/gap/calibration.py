@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evalstats.analysis.gap.result import CalibrationLine, Deviation, GapVerdict, LevelGap, ModelGap, OtherLine
+from evalstats.analysis.gap.result import CalibrationLine, GapVerdict, LevelGap, ModelGap, OtherLine
 from evalstats.analysis.gap.score_scale import (
     bend_p,
     gap_in_points,
@@ -28,9 +28,7 @@ from evalstats.stats.checks import FloatArray
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.line_estimators import (
     AnotherLine,
-    deming,
     least_squares,
-    structural_line,
     theil_sen,
     without_leverage,
 )
@@ -176,18 +174,6 @@ def other_lines(shared: SharedModels, fit: LineFit) -> tuple[OtherLine, ...]:
             "Theil-Sen with errors on both sides",
             lambda: theil_sen(scores),
             "by ranks: a few outlying models hardly move it",
-        ),
-        (
-            "deming",
-            "Deming",
-            lambda: deming(scores, conf_level=level),
-            "the same error for all models, and no true gaps",
-        ),
-        (
-            "structural",
-            "Structural maximum likelihood",
-            lambda: structural_line(scores),
-            "takes true lab scores as normally spread between models",
         ),
         (
             "without leverage",
@@ -394,11 +380,8 @@ def _levels(shared: SharedModels) -> LevelGaps | None:
 
     own = shared.own_scores
     found = gaps_of(own)
-    # Whether all models differ alike asks for the whole covariance, which few clusters do not tell.
-    steady = gaps_of(steadied(shared.lab, shared.live, own))
-    heterogeneity = {"statistic": steady.statistic, "heterogeneity_p": steady.heterogeneity_p}
     if not shared.lab.marginal and not shared.live.marginal:
-        return replace(found, **heterogeneity)
+        return found
 
     # For a mean the errors that models share count in full; published errors do not tell them, so all of each is taken so.
     def as_shared(covariance: FloatArray | None, *, marginal: bool) -> FloatArray | None:
@@ -414,13 +397,11 @@ def _levels(shared: SharedModels) -> LevelGaps | None:
         live_covariance=as_shared(own.live_covariance, marginal=shared.live.marginal),
         cross=own.cross,
     )
-    widest = replace(gaps_of(most), differences=found.differences, deviations=found.deviations)
-    return replace(widest, **heterogeneity)
+    return replace(gaps_of(most), differences=found.differences)
 
 
 def _level(shared: SharedModels, levels: LevelGaps) -> LevelGap:
     apart = levels.conf_low > 0.0 or levels.conf_high < 0.0
-    each = levels.deviations
     return LevelGap(
         estimate=levels.mean,
         std_error=levels.std_error,
@@ -431,19 +412,4 @@ def _level(shared: SharedModels, levels: LevelGaps) -> LevelGap:
         equivalence_low=levels.equivalence_low,
         equivalence_high=levels.equivalence_high,
         verdict=verdict_of(levels.equivalence_low, levels.equivalence_high, shared.margin, flagged=apart),
-        deviations=tuple(
-            Deviation(
-                name=name,
-                estimate=float(each.estimate[j]),
-                std_error=float(each.std_error[j]),
-                conf_low=float(each.adjusted_low[j]),
-                conf_high=float(each.adjusted_high[j]),
-                conf_level=levels.conf_level,
-                p_value=float(each.p_value[j]),
-                p_adjusted=float(each.p_adjusted[j]),
-            )
-            for j, name in enumerate(shared.models)
-            if shared.n_models > 1
-        ),
-        heterogeneity_p=levels.heterogeneity_p if shared.n_models > 1 else None,
     )

@@ -285,7 +285,7 @@ def _order_table(found: LabLiveGap) -> Table:
             None if row.n_shared is None else f"{row.n_shared} of {row.n_models}",
         )
         for row in found.agreement.parts
-        if row.kind != "all" and row.spearman is not None
+        if row.spearman is not None
     ]
     return Table(
         id="order",
@@ -370,7 +370,6 @@ def _scenarios(found: LabLiveGap) -> Section | None:
         "conf_high",
         "p_value",
         "p_adjusted",
-        "pooled",
         "verdict",
     )
     # Live minus lab in each scenario, mean over models; the CSV has every model's too.

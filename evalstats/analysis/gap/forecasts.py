@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from evalstats.analysis.gap.result import Forecast, ForecastCheck, Hierarchy
-from evalstats.analysis.gap.score_scale import gap_in_points, in_own_numbers, new_logits
+from evalstats.analysis.gap.result import Forecast, Hierarchy
+from evalstats.analysis.gap.score_scale import in_own_numbers, new_logits
 from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.result import notes as as_notes
 from evalstats.errors import CannotAnswerError, InputError
@@ -63,10 +63,7 @@ def hierarchy_of(shared: SharedModels) -> Hierarchy:
         raise CannotAnswerError(str(error)) from error
     order = shared.best_first
     slope = np.array([fit.slope, fit.slope_low, fit.slope_high]) * lab.sign * live.sign
-    gaps = [gap_in_points(live, shared.scores.live, gap) for gap in (fit.gap_mean, fit.gap_low, fit.gap_high)]
-    gap_mean, gap_low, gap_high = (-gaps[0], -gaps[2], -gaps[1]) if live.sign < 0 else gaps
     below = 1.0 - fit.probability_below if live.sign < 0 else fit.probability_below
-    expected, low, high = _within(shared, fit.left_out)
     return Hierarchy(
         slope=float(slope[0]),
         slope_low=float(slope[1:].min()),
@@ -75,24 +72,10 @@ def hierarchy_of(shared: SharedModels) -> Hierarchy:
         tau_low=fit.tau_low,
         tau_high=fit.tau_high,
         forecasts=() if fit.new is None else _forecasts(shared, fit.new),
-        left_out=tuple(
-            ForecastCheck(
-                name=shared.models[j],
-                live=float(live.estimate[j]),
-                expected=float(expected[j]),
-                pred_low=float(low[j]),
-                pred_high=float(high[j]),
-                inside=bool(fit.inside[j]),
-            )
-            for j in order
-        ),
         coverage=fit.coverage.estimate,
         coverage_low=fit.coverage.conf_low,
         coverage_high=fit.coverage.conf_high,
         probability_below=tuple(below[order].tolist()),
-        gap_mean=tuple(gap_mean[order].tolist()),
-        gap_low=tuple(gap_low[order].tolist()),
-        gap_high=tuple(gap_high[order].tolist()),
         priors=fit.priors,
         sensitivity=fit.sensitivity,
         notes=as_notes("fit", (*fit.warnings, _DEPENDENCE), caution=False),

@@ -19,7 +19,6 @@ from evalstats.analysis.gap.score_scale import interval_of
 from evalstats.analysis.gap.shared_models import SharedModels, shared_models
 from evalstats.analysis.gap.side_scores import SideScores, by_setting, cluster_columns, side_scores, table_of
 from evalstats.analysis.gap.standardisation import decomposition_of
-from evalstats.analysis.gap.user_drops import drop_forecast_of
 from evalstats.analysis.gap.validity_threats import threats_of
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import Origin
@@ -230,7 +229,6 @@ def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
     agreement = agreement_of(shared)
     decomposition = layer("decomposition", decomposition_of)
     scenario_gaps = layer("gaps by scenario", scenario_gaps_of)
-    drops = layer("drop from ideal to non-ideal users", drop_forecast_of)
     hierarchy = layer("forecasts for models that only the lab has", hierarchy_of)
     rows = _rows(shared, calibration)
     verdict, reason = overall_verdict(rows, calibration, shared)
@@ -266,7 +264,6 @@ def _answer(shared: SharedModels, *, n_lab: int, n_live: int) -> LabLiveGap:
         level=level,
         decomposition=decomposition,
         scenario_gaps=scenario_gaps,
-        drops=drops,
         hierarchy=hierarchy,
         threats=threats_of(shared),
         left_out=tuple(left),

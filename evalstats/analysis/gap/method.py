@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.gap.result import CalibrationLine, LabLiveGap, SideAccount
-from evalstats.analysis.gap.shown import ShownSide, of_parts, share
+from evalstats.analysis.gap.shown import ShownSide, share
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.result import level
-from evalstats.document.model import Column, Items, Section, Table, Text, listed, sentence
-from evalstats.document.numbers import number, p_words, titled
+from evalstats.document.model import Column, Items, Section, Table, listed
+from evalstats.document.numbers import number, p_words
 from evalstats.grammar import and_list, plural
 
 _NAMED = 4
@@ -41,9 +41,7 @@ def method(found: LabLiveGap) -> list[Section]:
     return [
         *made[:2],
         *_line(found),
-        *_slices(found),
         *_pairs(found),
-        *_drops(found),
         *made[2:],
         found.origin.section(),
     ]
@@ -147,37 +145,6 @@ def _other_lines(found: LabLiveGap, line: CalibrationLine, ratio: float) -> Tabl
     )
 
 
-def _slices(found: LabLiveGap) -> list[Section]:
-    """Return the order with the lab restricted to one level of a factor."""
-    rows = [row for row in found.agreement.slices if row.spearman is not None]
-    lab = [row for row in rows if row.cut == "lab"]
-    if len(lab) < 2:
-        return []
-    best, worst = max(lab, key=lambda row: row.spearman or 0.0), min(lab, key=lambda row: row.spearman or 0.0)
-    high, low = (f"{number(row.spearman)} in {row.level}" for row in (best, worst))
-    heading = f"By {best.factor} of the lab, Spearman runs from {low} to {high}"
-    # The best of several is partly luck, so it is said beside the table.
-    said = "Lines are not adjusted, so the best of several is partly luck."
-    names = ("level", "cut", "n_models", "spearman", "conf_low", "conf_high", "ceiling")
-    table = Table(
-        id="slices",
-        columns=(
-            Column(title="Lab items of", kind="name"),
-            Column(title="Spearman", kind="number", digits=2),
-            Column(title=f"{level(found)} CI", kind="interval", digits=2),
-            Column(title="Ceiling", kind="number", digits=2),
-        ),
-        rows=tuple(
-            (row.level, row.spearman, None if row.conf_low is None else (row.conf_low, row.conf_high), row.ceiling)
-            for row in lab
-        ),
-        caption="Spearman's coefficient of lab and live with the lab restricted to one level",
-        most=20,
-        frame={name: [getattr(row, name) for row in rows] for name in names},  # with both sides cut too
-    )
-    return [Section(id="slices", heading=heading, blocks=(table, Text(text=said)))]
-
-
 def _pairs(found: LabLiveGap) -> list[Section]:
     """Return further measures of the order of pairs."""
     pairs = found.agreement.pairs
@@ -195,64 +162,6 @@ def _pairs(found: LabLiveGap) -> list[Section]:
     if pairs.brier is not None:
         said.append(f"Brier score of the lab's odds for the live order: {number(pairs.brier.estimate)} (a coin: 0.25).")
     return [listed("measures", "Further measures of the order", said)] if said else []
-
-
-# --- difficult users ---
-
-
-def _drops(found: LabLiveGap) -> list[Section]:
-    """Return what difficult users take in the lab, and the live score to expect from that."""
-    drops = found.drops
-    if drops is None:
-        return []
-    shown, cost = of_parts(found), drops.mean_drop
-    heading = (
-        f"Difficult users move the lab score by {shown.difference(cost.estimate)}"
-        if cost.excludes_zero
-        else "In the lab, difficult users are not shown to move the score"
-    )
-    mean = f"{shown.estimate(cost)} over all models; {share(drops.share_non_ideal)} of live users are difficult"
-    slope = ""
-    if drops.slope.conf_low is not None:
-        does = "does" if drops.slope.excludes_zero else "is not shown to"
-        low, high = number(drops.slope.conf_low), number(drops.slope.conf_high)
-        slope = (
-            f"A larger drop in the lab {does} go with a lower live score (slope {number(drops.slope.estimate)}, "
-            f"{level(found)} CI {low} to {high})"
-        )
-    place = {row.name: i for i, row in enumerate(found.rows)}
-    rows = sorted(drops.rows, key=lambda row: place[row.model])
-    table = Table(
-        id="drops",
-        columns=(
-            Column(title="Model", kind="name"),
-            shown.scores(titled("Ideal", shown.unit)),
-            shown.differences("Drop"),
-            shown.scores("Forecast"),
-            shown.scores("Live"),
-            shown.differences("Miss"),
-            shown.intervals(),
-        ),
-        rows=tuple(
-            (
-                row.model,
-                row.ideal.estimate,
-                row.pooled.estimate,
-                row.forecast.estimate,
-                None if row.live is None else row.live.estimate,
-                None if row.miss is None else row.miss.estimate,
-                None if row.miss is None else row.miss.ends,
-            )
-            for row in rows
-        ),
-        caption=(
-            "Drop: difficult minus ideal users in the lab, pooled over models. Forecast: the ideal score "
-            "with the drop of the share of difficult users. Miss: live minus forecast"
-        ),
-        most=20,
-    )
-    said = Text(text=" ".join(sentence(each) for each in (mean, slope) if each))
-    return [Section(id="drops", heading=heading, blocks=(table, said))]
 
 
 # --- the data ---
@@ -280,7 +189,6 @@ def _fine_print(found: LabLiveGap) -> list[str]:
     layers = (
         ("Mix and behaviour", found.decomposition),
         ("By scenario", found.scenario_gaps),
-        ("Difficult users", found.drops),
         ("Forecasts", found.hierarchy),
     )
     said = [f"{name}: {note.text}" for name, layer in layers if layer is not None for note in layer.notes]
@@ -288,7 +196,15 @@ def _fine_print(found: LabLiveGap) -> list[str]:
         said.append(f"The live mix: {found.decomposition.mix_source}")
     if found.hierarchy is not None:
         said.append(f"Priors of the forecasts: {found.hierarchy.priors}")
+        ratios = [ratio for _, ratio in found.hierarchy.sensitivity]
+        ends = f"{number(min(ratios))} to {number(max(ratios))}"
+        said.append(f"Under other priors, a typical prediction interval is {ends} times as wide")
     reasons = grouped(
-        [(each.reason, each.source) for row in found.agreement.coefficients for each in row.intervals if each.reason]
+        [
+            (each.reason, "models like these" if each.source in {"all", "models"} else "these models")
+            for row in found.agreement.coefficients
+            for each in row.intervals
+            if each.reason
+        ]
     )
-    return said + [f"No interval by {and_list(list(dict.fromkeys(names)))}: {reason}" for reason, names in reasons]
+    return said + [f"No interval for {and_list(list(dict.fromkeys(whom)))}: {reason}" for reason, whom in reasons]

@@ -162,8 +162,8 @@ class JudgedGap(Estimate):
 class ScenarioGap(JudgedGap):
     """Live minus lab within one scenario, for one model (or the mean of all: model "").
 
-    `p_adjusted` is Benjamini-Hochberg's over all cells of the table (over scenarios, for the means); `pooled` is over models and
-    scenarios. `n_live` counts live outcomes; None where they are withheld since too few users stand behind them.
+    `p_adjusted` is Benjamini-Hochberg's over all cells of the table (over scenarios, for the means). `n_live` counts live
+    outcomes; None where they are withheld since too few users stand behind them.
 
     Attributes
     ----------
@@ -173,9 +173,6 @@ class ScenarioGap(JudgedGap):
 
     scenario: str
     model: str
-    pooled: float | None = None
-    pooled_low: float | None = None
-    pooled_high: float | None = None
     n_lab: int = 0
     n_live: int | None = 0
     lab: float | None = None
@@ -186,92 +183,17 @@ class ScenarioGap(JudgedGap):
 class ScenarioGaps:
     """For which scenario types does the lab not predict? On one scale only: means over models, and model x scenario.
 
-    `tau_interaction` is the standard deviation of true gaps of model x scenario beyond the model's and the scenario's own.
-
     Attributes
     ----------
     means, rows
         By scenario, and by model and scenario.
-    p_interaction
-        p of gaps that are the same for all models and scenarios.
     """
 
     factor: str
     means: tuple[ScenarioGap, ...]
     rows: tuple[ScenarioGap, ...]
-    tau_interaction: float | None = None
-    p_interaction: float | None = None
     conf_level: float = 0.95
     notes: tuple[Note, ...] = ()
-
-
-@record
-class ModelDrop:
-    """One model's drop from ideal to non-ideal users in the lab, and what it forecasts for live users.
-
-    `drop` (negative: the model does worse) is averaged over the non-ideal behaviours in their live shares, then
-    `pooled` over models. `forecast` is ideal + share of non-ideal users x pooled drop; `miss` is live less that, on one
-    scale.
-
-    Attributes
-    ----------
-    ideal
-        Its lab score with ideal users.
-    """
-
-    model: str
-    ideal: Estimate
-    drop: Estimate
-    pooled: Estimate
-    forecast: Estimate
-    live: Estimate | None = None
-    miss: Estimate | None = None
-
-
-@record
-class DropSlope(Estimate):
-    """The slope of the gap (live less the lab's ideal score, or the calibrated gap) on the drop, over models.
-
-    Errors of both sides and shared ones count. `expected` is the slope if the drop carries over whole, `explained` the share of
-    the variance of true gaps that the drop explains.
-    """
-
-    expected: float | None = None
-    explained: float | None = None
-    converged: bool = True
-
-
-@record
-class DropForecast:
-    """The drop from ideal to non-ideal users as a forecast of the gap.
-
-    `spread` is the standard deviation of true drops between models. `flips` are pairs whose order by forecast differs from
-    that with ideal users, both separated; the one ahead with ideal users first.
-
-    Attributes
-    ----------
-    rows
-        One for each model.
-    share_non_ideal, share_source
-        Share of live users who are not ideal, and where it is from.
-    mean_drop
-        Mean over models.
-    spread_p
-        p of drops that are the same for all models.
-    slope
-        Of the gap on the drop.
-    """
-
-    rows: tuple[ModelDrop, ...]
-    share_non_ideal: float
-    share_source: str
-    mean_drop: Estimate
-    spread: float | None = None
-    spread_p: float | None = None
-    slope: DropSlope
-    flips: tuple[tuple[str, str], ...] = ()
-    notes: tuple[Note, ...] = ()
-    conf_level: float = 0.95
 
 
 @record
@@ -462,19 +384,10 @@ class CalibrationLine:
 
 
 @record
-class Deviation(Estimate):
-    """One model's live minus lab, less the mean of that over all models: what it adds to the overall drop."""
-
-    name: str
-
-
-@record
 class LevelGap(Estimate):
     """Live minus lab over all shared models on one scale: the overall drop, whatever the models' order.
 
-    The estimate is the mean over these models; items and users are what was sampled. `deviations` are of each model
-    from that mean, with intervals for false-coverage control where they stand out; `heterogeneity_p` is of one true
-    difference for all models.
+    The estimate is the mean over these models; items and users are what was sampled.
 
     Attributes
     ----------
@@ -486,8 +399,6 @@ class LevelGap(Estimate):
     equivalence_low: float
     equivalence_high: float
     verdict: GapVerdict
-    deviations: tuple[Deviation, ...] = ()
-    heterogeneity_p: float | None = None
 
 
 @record
@@ -521,26 +432,6 @@ class Forecast:
 
 
 @record
-class ForecastCheck:
-    """One model predicted by the others, as if it had no live score.
-
-    Attributes
-    ----------
-    expected, pred_low, pred_high
-        What the others predict.
-    inside
-        Whether the live score lies in that interval.
-    """
-
-    name: str
-    live: float
-    expected: float
-    pred_low: float
-    pred_high: float
-    inside: bool
-
-
-@record
 class Hierarchy:
     """One model of lab and live together (true score, slope, gaps), fitted by numerical integration.
 
@@ -553,8 +444,6 @@ class Hierarchy:
     ----------
     forecasts
         Models that only the lab has scored.
-    gap_mean, gap_low, gap_high
-        Posterior means and intervals of the true gaps, in the order of the rows.
     priors
         The priors in words.
     """
@@ -566,14 +455,10 @@ class Hierarchy:
     tau_low: float
     tau_high: float
     forecasts: tuple[Forecast, ...] = ()
-    left_out: tuple[ForecastCheck, ...] = ()
     coverage: float | None = None
     coverage_low: float | None = None
     coverage_high: float | None = None
     probability_below: tuple[float, ...] = ()
-    gap_mean: tuple[float, ...] = ()
-    gap_low: tuple[float, ...] = ()
-    gap_high: tuple[float, ...] = ()
     priors: str = ""
     sensitivity: tuple[tuple[str, float], ...] = ()
     notes: tuple[Note, ...] = ()
@@ -613,7 +498,7 @@ class LabLiveGap(OfOrigin, Result):
         Why shares enter as logits; "" where both sides enter as they are.
     rows
         One for each shared model, by the live score, the best first.
-    line, level, decomposition, scenario_gaps, drops, hierarchy
+    line, level, decomposition, scenario_gaps, hierarchy
         The layers beyond `agreement`; None with a (layer, why) in `left_out` where the data cannot give one.
     near_names, joined_by_alias
         (lab name, live name) that look alike and were not joined, and that an alias joined.
@@ -648,7 +533,6 @@ class LabLiveGap(OfOrigin, Result):
     level: LevelGap | None = None
     decomposition: Decomposition | None = None
     scenario_gaps: ScenarioGaps | None = None
-    drops: DropForecast | None = None
     hierarchy: Hierarchy | None = None
     threats: tuple[Threat, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()

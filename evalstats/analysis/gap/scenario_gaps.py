@@ -17,11 +17,9 @@ from evalstats.grammar import and_list
 from evalstats.record import record
 from evalstats.stats.checks import BoolArray, IntArray
 from evalstats.stats.computation import one_thread
-from evalstats.stats.estimate import t_quantile
-from evalstats.stats.gap import CellRates, Differences, cell_rates, combined, pooled_gaps, rate_gaps
+from evalstats.stats.gap import CellRates, Differences, cell_rates, combined, rate_gaps
 from evalstats.stats.standardisation import CellTable
 
-_CLUSTERS_FOR_INTERACTION = 20
 # What a row takes of the differences as it is.
 _TAKEN = (
     *("estimate", "std_error", "df", "conf_low", "conf_high", "p_value", "p_adjusted"),
@@ -52,9 +50,8 @@ def scenario_gaps_of(shared: SharedModels) -> ScenarioGaps:
 
     Where a cell combines several factors, the first counts and the others are summed over: a gap within a level may
     then come from another mix of the others. Lab errors are clustered and shared by models that were given the same
-    items; live errors are clustered by user; the two sides are independent. Pooled gaps are shown beside raw ones and
-    decide nothing; verdicts rest on false-coverage control (Benjamini & Yekutieli 2005,
-    doi:10.1198/016214504000001907).
+    items; live errors are clustered by user; the two sides are independent. Verdicts rest on false-coverage control
+    (Benjamini & Yekutieli 2005, doi:10.1198/016214504000001907).
     """
     cells = shared.cells
     if cells is None:
@@ -75,30 +72,12 @@ def scenario_gaps_of(shared: SharedModels) -> ScenarioGaps:
     of_means = rate_gaps(*(combined(side, weights) for side in sides), conf_level=level)
     means = _rows(shared, table, of_means, of_means=True)
     rows = _rows(shared, table, found, of_means=False)
-    why_not, pooled = "", None
-    known = np.isfinite(found.std_error)
-    try:
-        covariances = [combined(side, np.eye(table.lab.rate.size)[known]).covariance for side in sides]
-        pooled = pooled_gaps(np.where(known, found.estimate, np.nan).reshape(table.lab.rate.shape), *covariances)
-    except (CannotAnswerError, np.linalg.LinAlgError) as error:
-        why_not = str(error)
-    if pooled is not None:  # with the df of the mean of their scenario
-        df_of = {row.scenario: row.df for row in means}
-        beside = zip(rows, pooled.value.ravel().tolist(), pooled.std_error.ravel().tolist(), strict=True)
-        for at, (row, value, error) in enumerate(beside):
-            df = df_of[row.scenario]
-            if df is not None and np.isfinite(value):
-                half = t_quantile(level, df) * error
-                rows[at] = replace(row, pooled=value, pooled_low=value - half, pooled_high=value + half)
-    few = _few_clusters(table, found)
     return ScenarioGaps(
         factor=cells.factors[0],
         means=tuple(means),
         rows=tuple(rows),
-        tau_interaction=None if pooled is None else pooled.tau,
-        p_interaction=None if pooled is None or few else pooled.p_value,
         conf_level=level,
-        notes=(*as_notes("left_out", dropped, caution=False), *_notes(table, cells, few, why_not)),
+        notes=(*as_notes("left_out", dropped, caution=False), *_notes(table, cells)),
     )
 
 
@@ -143,31 +122,17 @@ def _level_rates(shared: SharedModels, cells: SharedCells, live: CellTable) -> t
     return table, tuple(told)
 
 
-def _notes(table: LevelRates, cells: SharedCells, few: str, why_not: str) -> list[Note]:
-    """Return what limits the gaps: other factors, lost models, too few clusters, scores that are all alike."""
+def _notes(table: LevelRates, cells: SharedCells) -> list[Note]:
+    """Return what limits the gaps: other factors, lost models, scores that are all alike."""
     others = ", ".join(cells.factors[1:])
     short = [name for name, column in zip(table.levels, table.used.T, strict=True) if column.any() and not column.all()]
     flat = bool(((table.lab.floor > 0.0) | (table.live.floor > 0.0)).any())
     told: tuple[tuple[NoteKind, object, str], ...] = (
         ("choice", others, f"within a level of {cells.factors[0]} the mix of {others} may differ between lab and live"),
         ("missing", short, f"{and_list(short)}: the mean is over the models that have enough scores there"),
-        ("fit", why_not, f"gaps are not pooled over models and scenarios: {why_not}"),
-        ("few", few, few),
         ("few", flat, "where all scores of a side are alike, their error is that of one success and one failure more"),
     )
     return [Note(kind=kind, text=text, caution=False) for kind, holds, text in told if holds]
-
-
-def _few_clusters(table: LevelRates, found: Differences) -> str:
-    """Say why there is no test of interaction: at 8 clusters it rejected 12% of true hypotheses, at 30 3%."""
-    fewest = np.minimum(table.lab.n_clusters, table.live.n_clusters).ravel()[np.isfinite(found.std_error)]
-    typical = float(np.median(fewest)) if fewest.size else np.inf
-    if typical >= _CLUSTERS_FOR_INTERACTION:
-        return ""
-    return (
-        f"a typical cell has {typical:.0f} clusters: {_CLUSTERS_FOR_INTERACTION} are needed to test whether models differ by "
-        "scenario, and pooled gaps take their errors as known"
-    )
 
 
 # --- rows ---

@@ -4,8 +4,9 @@ References: Li et al. 2024, arXiv 2406.11939 (separability, agreement with confi
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy import special
@@ -82,8 +83,9 @@ def draw_sources(
     seed: int = 0,
     lab_df: float | None = None,
     live_df: float | None = None,
+    sources: Collection[AnySource] = get_args(AnySource),
 ) -> SourceDraws:
-    """Draw scores by each of five sources: items, votes, both, models, and all of them.
+    """Draw scores by each of the sources that are asked for: items, votes, both, models, and all of them.
 
     Sort the models by `canonical_order` first where results must not depend on their order. Each source has its own stream of
     random numbers, so that one more source does not move another.
@@ -93,7 +95,7 @@ def draw_sources(
     streams = np.random.SeedSequence(seed).spawn(5)
     noise: tuple[NoiseSource, ...] = ("items", "votes", "items and votes")
     for source, stream in zip(noise, streams, strict=False):
-        if source not in reasons:
+        if source in sources and source not in reasons:
             made[source] = draw_noise(
                 scores,
                 source,
@@ -102,9 +104,9 @@ def draw_sources(
                 lab_df=lab_df,
                 live_df=live_df,
             )
-    if "models" not in reasons:
+    if "models" in sources and "models" not in reasons:
         made["models"] = draw_models(scores, n_resamples=n_resamples, rng=np.random.default_rng(streams[3]))
-    if "all" not in reasons:
+    if "all" in sources and "all" not in reasons:
         made["all"] = draw_all(scores, n_resamples=n_resamples, rng=np.random.default_rng(streams[4]))
     return SourceDraws(scores=scores, draws=made, reasons=reasons)
 

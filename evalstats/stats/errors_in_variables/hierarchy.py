@@ -516,8 +516,8 @@ class HierarchyFit:
 
     Attributes
     ----------
-    gap_mean, gap_low, gap_high, probability_below
-        float64, shape (n_models,): true gap of each model from the line; probability that it is below 0.
+    probability_below
+        float64, shape (n_models,): probability that a model's true gap from the line is below 0.
     left_out, inside
         Prediction of each model's *observed* live score from all other scores; its own live error is in it. Whether the observed
         score lies in that interval.
@@ -534,9 +534,6 @@ class HierarchyFit:
     tau: float
     tau_low: float
     tau_high: float
-    gap_mean: FloatArray
-    gap_low: FloatArray
-    gap_high: FloatArray
     probability_below: FloatArray
     left_out: Predicted
     inside: BoolArray
@@ -617,7 +614,6 @@ def fit_hierarchy(
     ends = ((1 - level) / 2, 0.5, (1 + level) / 2)
     slope = posterior.slope_quantiles(ends) * data.unit[1] / data.unit[0]
     tau = posterior.tau_quantiles(ends) * data.unit[1]
-    gaps = true_gaps(posterior)
     left_out = _live_scores(left_out_lives(posterior), data, level)
     inside = (left_out.low <= scores.live) & (scores.live <= left_out.high)
     new = None
@@ -630,10 +626,7 @@ def fit_hierarchy(
         tau=float(tau[1]),
         tau_low=float(tau[0]),
         tau_high=float(tau[2]),
-        gap_mean=gaps.centre() * data.unit[1],
-        gap_low=gaps.quantile(ends[0]) * data.unit[1],
-        gap_high=gaps.quantile(ends[2]) * data.unit[1],
-        probability_below=gaps.below(0.0),
+        probability_below=true_gaps(posterior).below(0.0),
         left_out=left_out,
         inside=inside,
         coverage=wilson(int(inside.sum()), scores.n_models, conf_level=level),

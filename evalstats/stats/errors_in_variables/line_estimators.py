@@ -1,15 +1,12 @@
 """Other lines through the same scores, beside York's, and a check of whether a straight line will do.
 
-References: Linnet 1990, doi:10.1002/sim.4780091210 (Deming's line and its jackknife); Sen 1968,
-doi:10.1080/01621459.1968.10480934; Fuller 1987, Measurement Error Models, doi:10.1002/9780470316665, sections 1.2.3
-(residuals and adjusted scores are uncorrelated) and 2.2 (the structural line); York et al. 2004, doi:10.1119/1.1632486.
+References: Sen 1968, doi:10.1080/01621459.1968.10480934; Fuller 1987, Measurement Error Models, doi:10.1002/9780470316665,
+section 1.2.3 (residuals and adjusted scores are uncorrelated); York et al. 2004, doi:10.1119/1.1632486.
 """
 
 import math
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.optimize import minimize
 
 from evalstats.errors import CannotAnswerError
 from evalstats.record import record
@@ -18,7 +15,6 @@ from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance, unique_variances
 from evalstats.stats.errors_in_variables.slope_search import (
-    ScaledSides,
     check_models,
     contrast_rows,
     scaled_sides,
@@ -187,38 +183,6 @@ def least_squares(scores: LabLiveScores, *, conf_level: float = 0.95) -> Another
     )
 
 
-def deming(scores: LabLiveScores, *, conf_level: float = 0.95) -> AnotherLine:
-    """Fit Deming's line: errors on both sides, the same for all models, and no spread of true gaps.
-
-    The variances are the means over models, without what models share. The standard error is the jackknife's (Linnet). Where
-    models differ beyond noise it treats that as noise of both sides. Raises as `least_squares`, and without errors.
-
-    Examples
-    --------
-    >>> lab = np.array([0.0, 1.0, 2.0, 3.0])
-    >>> errors = np.eye(4) * 0.01
-    >>> scores = LabLiveScores(lab=lab, live=1 + 2 * lab, lab_covariance=errors, live_covariance=errors)
-    >>> round(deming(scores).slope, 12)
-    2.0
-    """
-    check_level(conf_level)
-    check_models(scores)
-    x, z, n = scores.lab, scores.live, scores.n_models
-    v_x, v_z = _mean_variances(scores)
-    slope = _deming_slope(x, z, v_x, v_z)
-    left = [_deming_slope(np.delete(x, m), np.delete(z, m), v_x, v_z) for m in range(n)] if n > 3 else []
-    away = np.array(left) - np.mean(left) if left else None
-    intercept = float(z.mean() - slope * x.mean())
-    residual = z - intercept - slope * x
-    reach = normal_quantile(conf_level) * math.sqrt(v_z + slope**2 * v_x)
-    return AnotherLine(
-        slope=slope,
-        intercept=intercept,
-        slope_std_error=None if away is None else math.sqrt(float(away @ away) * (n - 1) / n),
-        n_beyond=int((np.abs(residual) > reach).sum()),
-    )
-
-
 def theil_sen(scores: LabLiveScores) -> AnotherLine:
     """Fit a line by ranks that few outlying models cannot move, with errors on both sides.
 
@@ -229,7 +193,7 @@ def theil_sen(scores: LabLiveScores) -> AnotherLine:
 
     With up to 60 models all pairs of models and all slopes between them are tried. With more, slopes are first tried a few
     steps apart, and one by one where the correlation passes 0; with more than 200, on 20,000 pairs drawn once with a fixed
-    seed. Raises as `deming`.
+    seed. Raises as `least_squares`, and without errors.
 
     Examples
     --------
@@ -273,17 +237,6 @@ def _mean_variances(scores: LabLiveScores) -> tuple[float, float]:
     if scores.lab_covariance is None or scores.live_covariance is None:
         raise CannotAnswerError("a line with errors on both sides needs the standard errors of both")
     return centred_variance(scores.lab_covariance), centred_variance(scores.live_covariance)
-
-
-def _deming_slope(x: FloatArray, z: FloatArray, v_x: float, v_z: float) -> float:
-    """Return (q + sqrt(q^2 + 4 ratio s_xz^2)) / (2 s_xz), q = s_zz - ratio s_xx; scaled so that a ratio may be infinite."""
-    away, up = x - x.mean(), z - z.mean()
-    s_xx, s_zz, s_xz = float(away @ away), float(up @ up), float(away @ up)
-    if v_x == 0.0 or s_xz == 0.0:
-        return s_xz / s_xx
-    ratio = v_z / v_x
-    q = s_zz - ratio * s_xx
-    return (q + math.sqrt(q * q + 4.0 * ratio * s_xz * s_xz)) / (2.0 * s_xz)
 
 
 @record
@@ -349,92 +302,3 @@ def _crossing(edges: FloatArray, agreement: FloatArray, size: FloatArray) -> flo
         if after.size and not np.any((at > last) & (at < after[0])):
             found.append((float(size[last]), float(edges[last + 1] + edges[after[0]]) / 2.0))
     return min(found)[1] if found else float(edges[1:-1][np.abs(agreement[1:]).argmin()])
-
-
-_STEP = 1e-3
-_STEEPEST = 5.0
-_WALL = 1e8
-
-
-@one_thread
-def structural_line(scores: LabLiveScores) -> AnotherLine:
-    """Fit the structural line: lab and live together as draws from a bivariate normal law.
-
-    With true lab scores X ~ N(mu, s2), contrasts (x, z) have mean 0 and covariance
-
-        [[s2 I + V_x, b s2 I + V_xz], [b s2 I + V_zx, (b^2 s2 + tau2) I + V_z]],
-
-    whose likelihood is maximised over b, s2 and tau2. Working on contrasts profiles both means out and corrects for it
-    (restricted likelihood). With equal errors and tau2 > 0 the slope is s_xz / (s_xx - s_x^2). Raises as `fit_line`.
-
-    Examples
-    --------
-    >>> lab = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
-    >>> errors = np.eye(5) * 0.01
-    >>> live = 2 * lab + np.array([0.1, -0.1, 0.0, 0.1, -0.1])
-    >>> scores = LabLiveScores(lab=lab, live=live, lab_covariance=errors, live_covariance=errors)
-    >>> round(structural_line(scores).slope, 1)
-    2.0
-    """
-    sides = scaled_sides(scores)
-    parts = _Parts(sides)
-    first = float(np.clip(fit_line(scores).slope * sides.unit_x / sides.unit_z, -_STEEPEST, _STEEPEST))
-    found = minimize(parts.deviance, np.array([first, 0.8, 0.3]), method="BFGS", options={"gtol": 1e-6})
-    best = np.asarray(found.x, dtype=np.float64)
-    slope = float(best[0]) * sides.unit_z / sides.unit_x
-    std_error = _std_error(parts, best)
-    return AnotherLine(
-        slope=slope,
-        intercept=sides.mean_z - slope * sides.mean_x,
-        slope_std_error=None if std_error is None else std_error * sides.unit_z / sides.unit_x,
-    )
-
-
-class _Parts:
-    def __init__(self, sides: ScaledSides) -> None:
-        problems = sides.all_models()
-        p = problems.x.shape[1]
-        self.n = p
-        self.y = np.concatenate([problems.x[0], problems.z[0]])
-        self.fixed = np.zeros((2 * p, 2 * p))
-        self.fixed[:p, :p], self.fixed[p:, p:] = problems.v_x[0], problems.v_z[0] + sides.floor * np.eye(p)
-        rows_cross = sides.contrast_cross()
-        self.fixed[:p, p:], self.fixed[p:, :p] = rows_cross, rows_cross.T
-
-    def deviance(self, at: FloatArray) -> float:
-        """-2 log likelihood but for a constant, at slope, sd of true lab scores and tau (signs of sds do not matter)."""
-        p = self.n
-        slope, s2, tau2 = float(at[0]), float(at[1]) ** 2, float(at[2]) ** 2
-        table = self.fixed.copy()
-        at_x: IntArray = np.arange(p, dtype=np.int64)
-        at_z = at_x + p
-        table[at_x, at_x] += s2
-        table[at_z, at_z] += slope**2 * s2 + tau2
-        table[at_x, at_z] += slope * s2
-        table[at_z, at_x] += slope * s2
-        try:
-            root = np.linalg.cholesky(table)
-        except np.linalg.LinAlgError:
-            return _WALL
-        white = solve_triangular(root, self.y, lower=True, check_finite=False)
-        return float(white @ white) + 2.0 * float(np.log(np.diag(root)).sum())
-
-
-def _std_error(parts: _Parts, best: FloatArray) -> float | None:
-    """Return the slope's error from the curvature of the likelihood; where a spread is 0 it is held there."""
-    free = np.array([True, abs(best[1]) > _STEP, abs(best[2]) > _STEP])
-    places = np.flatnonzero(free)
-    table = np.empty((places.size, places.size))
-    for i, one in enumerate(places):
-        for j, other in enumerate(places):
-            total = 0.0
-            for up in (1.0, -1.0):
-                for over in (1.0, -1.0):
-                    at = best.copy()
-                    at[one] += up * _STEP
-                    at[other] += over * _STEP
-                    total += up * over * parts.deviance(at)
-            table[i, j] = total / (8.0 * _STEP**2)
-    if float(np.linalg.eigvalsh(table)[0]) <= 0.0:
-        return None
-    return math.sqrt(float(np.linalg.inv(table)[0, 0]))

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalstats.analysis.gap.agreement import agreement_of, slice_row
-from evalstats.analysis.gap.agreement_result import Agreement, SliceRow
+from evalstats.analysis.gap.agreement import agreement_of
+from evalstats.analysis.gap.agreement_result import Agreement
 from evalstats.analysis.gap.shared_models import SharedModels
 from evalstats.analysis.result import json_safe
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
@@ -41,8 +41,7 @@ def test_published_benchmark_without_errors(golden: Path) -> None:
     ends = found.of("spearman").interval("models")
     # Ends of two bootstraps with 2000 and 5000 draws: each is known to about .006.
     assert (ends.conf_low, ends.conf_high) == pytest.approx(tuple(known["boot_models_seed0_5000"][0]), abs=0.03)
-    for source in ("items", "votes", "items and votes", "all"):
-        assert "unknown" in found.of("pearson").interval(source).reason
+    assert "unknown" in found.of("pearson").interval("items and votes").reason
     assert found.of("pearson").ceiling is None
     assert "no ceiling" in found.of("pearson").true_reason
     assert found.pairs.n_contradicted is None
@@ -53,17 +52,17 @@ def test_published_benchmark_without_errors(golden: Path) -> None:
 def test_everything_is_told_where_errors_are_known() -> None:
     found = agreement_of(_shared(scores(cross=True)))
     pearson = found.of("pearson")
-    assert [each.source for each in pearson.intervals] == ["items", "votes", "items and votes", "models", "all"]
+    assert [each.source for each in pearson.intervals] == ["items and votes", "all"]
     assert all(each.conf_low < pearson.estimate < each.conf_high for each in pearson.intervals)
     assert pearson.disattenuated > pearson.estimate
     assert pearson.disattenuated_source == "all"
     assert pearson.disattenuated_low < pearson.these_low
     assert found.of("kendall").disattenuated is None
     assert all(row.ceiling_low < row.ceiling < row.ceiling_high for row in found.coefficients)
-    assert {part.kind for part in found.parts} == {"all", "top", "lab top", "tier"}
+    assert {part.kind for part in found.parts} == {"top", "lab top", "tier"}
     tiers = [part.models for part in found.parts if part.kind == "tier"]
     assert [len(each) for each in tiers] == [10, 10, 10]
-    assert found.to_frame().height == 15
+    assert found.to_frame().height == 6
     json.dumps(json_safe(found))
 
 
@@ -112,8 +111,8 @@ def test_contradictions_carry_names_and_differences() -> None:
 def test_few_models_speak_for_themselves() -> None:
     found = agreement_of(_shared(scores().subset(np.arange(8))))
     row = found.of("spearman")
-    assert row.interval("models").conf_low is None
-    assert "10 are needed" in row.interval("models").reason
+    assert row.interval("all").conf_low is None
+    assert "10 are needed" in row.interval("all").reason
     assert row.interval("items and votes").conf_low is not None
     assert row.p_method == "all 40320 permutations"
     assert found.of("pearson").disattenuated_source == "items and votes"
@@ -126,16 +125,12 @@ def test_few_models_have_the_rank_coefficients_of_their_true_scores() -> None:
     s = LabLiveScores(lab=lab, live=live, lab_covariance=errors, live_covariance=errors)
     found = agreement_of(_shared(s))
     assert found.of("spearman").estimate == pytest.approx(1.0)
-    by = {source: found.of("spearman").interval(source) for source in ("items", "votes", "items and votes")}
-    assert by["items"].conf_low >= by["items and votes"].conf_low
-    assert by["votes"].conf_low >= by["items and votes"].conf_low
-    assert by["items and votes"].conf_low <= 0.5
-    assert all(ends.conf_high == 1.0 and "true scores" in ends.method for ends in by.values())
+    ends = found.of("spearman").interval("items and votes")
+    assert ends.conf_low <= 0.5
+    assert ends.conf_high == 1.0
+    assert "true scores" in ends.method
     assert found.of("kendall").interval("items and votes").conf_low <= 0.4
     assert "basic" in found.of("pearson").interval("items and votes").method
-    same = {part.label: part for part in found.parts}["all models"]
-    both = found.of("spearman").interval("items and votes")
-    assert (same.conf_low, same.conf_high) == (both.conf_low, both.conf_high)
 
 
 def test_three_models_and_two() -> None:
@@ -166,22 +161,3 @@ def test_noise_in_place_of_spread_is_a_warning() -> None:
     assert found.of("pearson").disattenuated is None
     assert "reliability of lab" in found.of("pearson").true_reason
     assert found.of("pearson").interval("items and votes").conf_low is not None
-
-
-def test_a_slice_has_a_coefficient_an_interval_and_a_ceiling() -> None:
-    s = scores()
-
-    def sliced(s: LabLiveScores, live_covariance: np.ndarray | None) -> SliceRow:
-        means = (s.lab, s.lab_covariance), (s.live, live_covariance)
-        return slice_row(_shared(s), *means, factor="scenario", level="refund", cut="lab")
-
-    row = sliced(s, s.live_covariance)
-    assert row.conf_low < row.spearman < row.conf_high
-    assert row.spearman < row.ceiling
-    assert (row.factor, row.level, row.cut, row.n_models, row.reason) == ("scenario", "refund", "lab", 30, None)
-    half = sliced(s, None)
-    assert half.ceiling is None
-    assert "items alone" in half.reason
-    few = s.subset(np.arange(2))
-    assert sliced(few, few.live_covariance).spearman is None
-    assert "at least 3" in sliced(few, few.live_covariance).reason

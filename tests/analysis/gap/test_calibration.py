@@ -42,7 +42,7 @@ def test_a_planted_gap_is_called_and_nothing_else() -> None:
     assert "excludes 0" in found.rows[1].reason
     assert found.rows[1].estimate == pytest.approx(0.4, abs=0.15)
     assert found.line is not None
-    assert {line.key for line in found.line.others} == {"ols", "theil-sen", "deming", "structural", "without leverage"}
+    assert {line.key for line in found.line.others} == {"ols", "theil-sen", "without leverage"}
     assert found.level is not None
     assert found.level.estimate == pytest.approx(-0.1 + 0.4 / 12, abs=0.05)
 

@@ -98,7 +98,6 @@ def test_with_shares_on_both_sides_gaps_are_told_in_points_and_the_level_does_no
         assert one.estimate == pytest.approx(other.estimate, abs=0.06)
         assert one.conf_low < one.estimate < one.conf_high
         assert 0.0 < one.expected < 1.0
-    assert all(0.0 <= each.pred_low <= each.expected <= each.pred_high <= 1.0 for each in logit.hierarchy.left_out)
 
 
 def test_an_error_rate_says_the_same_as_the_share_of_right_answers(ceiling, found):

@@ -17,6 +17,7 @@ from evalstats.stats.errors_in_variables.hierarchy import (
     new_lab_of,
     new_lives,
     posterior_of,
+    true_gaps,
     typical_new,
 )
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
@@ -121,19 +122,19 @@ def crossed() -> LabLiveScores:
 def test_slope_tau_and_gaps_are_those_of_brute_force(crossed: LabLiveScores, with_cross: bool):
     scores = crossed if with_cross else replace(crossed, cross=None)
     fit, brute = fit_hierarchy(scores), BruteForce(scores)
+    posterior = posterior_of(contrasts_of(scores), Priors())
+    gaps, unit = true_gaps(posterior), posterior.data.unit
     every = np.arange(18)
     for model in (0, 5):
         target = np.zeros((len(brute.b), 18))
         target[:, 9 + model] = brute.t**2
         weight, mean, sd = brute.predict(every, target, brute.t**2, live=False)
-        assert fit.gap_mean[model] == pytest.approx(weight @ mean, abs=CLOSE)
+        assert unit[1] * gaps.centre()[model] == pytest.approx(weight @ mean, abs=CLOSE)
         assert fit.probability_below[model] == pytest.approx(below(weight, mean, sd, 0.0), abs=CLOSE)
-        assert below(weight, mean, sd, fit.gap_low[model]) == pytest.approx(0.025, abs=CLOSE)
-        assert below(weight, mean, sd, fit.gap_high[model]) == pytest.approx(0.975, abs=CLOSE)
+        assert below(weight, mean, sd, unit[1] * gaps.quantile(0.025)[model]) == pytest.approx(0.025, abs=CLOSE)
+        assert below(weight, mean, sd, unit[1] * gaps.quantile(0.975)[model]) == pytest.approx(0.975, abs=CLOSE)
     # Quantiles of the points of the brute force jump from point to point, so moments stand in for them.
-    posterior = posterior_of(contrasts_of(scores), Priors())
     own = posterior.lattice.weights()[:, 0]
-    unit = posterior.data.unit
     for mine, theirs in (
         (posterior.at.slope * unit[1] / unit[0], brute.b),
         (posterior.at.sigma * unit[0], brute.s),
@@ -198,7 +199,7 @@ def test_without_noise_and_with_flat_priors_it_is_the_regression_prediction_inte
 def numbers(fit: HierarchyFit) -> np.ndarray:
     """All that must not move, scale-free or in live units."""
     assert fit.new is not None
-    models = np.concatenate([fit.gap_mean, fit.gap_low, fit.gap_high, fit.left_out.low, fit.left_out.high])
+    models = np.concatenate([fit.probability_below, fit.left_out.low, fit.left_out.high])
     new = np.concatenate([fit.new.live.expected, fit.new.live.low, fit.new.live.high])
     return np.concatenate([[fit.slope, fit.slope_low, fit.slope_high, fit.tau, fit.tau_low, fit.tau_high], models, new])
 
@@ -242,7 +243,6 @@ def test_units_zeros_and_directions_do_not_matter():
     other = fit_hierarchy(turned, new_lab=np.array([30.0, 100.0]), new_lab_covariance=np.full(2, 2000.0))
     assert (other.slope, other.slope_low) == pytest.approx((-0.07 * base.slope, -0.07 * base.slope_high), abs=1e-6)
     assert other.tau == pytest.approx(7 * base.tau, abs=1e-6)
-    assert other.gap_low == pytest.approx(-7 * base.gap_high, abs=1e-6)
     assert other.probability_below == pytest.approx(1 - base.probability_below, abs=1e-6)
     assert other.left_out.high == pytest.approx(3 - 7 * base.left_out.low, abs=1e-5)
     assert base.new is not None
@@ -255,7 +255,7 @@ def test_the_order_of_models_does_not_matter():
     scores = drawn(8, 3)
     order = np.random.default_rng(0).permutation(8)
     base, other = fitted(scores), fitted(scores.subset(order))
-    assert other.gap_mean == pytest.approx(base.gap_mean[order], abs=1e-6)
+    assert other.probability_below == pytest.approx(base.probability_below[order], abs=1e-6)
     assert other.left_out.low == pytest.approx(base.left_out.low[order], abs=1e-6)
     assert (other.tau, other.slope) == pytest.approx((base.tau, base.slope), abs=1e-6)
 

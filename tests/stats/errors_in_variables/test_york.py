@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize, stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.errors_in_variables.line import fit_line, fit_plane, lab_spread_p, slope_covariance
+from evalstats.stats.errors_in_variables.line import fit_line, lab_spread_p
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.errors_in_variables.slope_search import Problems
 
@@ -328,28 +328,3 @@ def test_covariances_that_do_not_fit_the_scores_are_refused(change: dict[str, An
     given = {"lab_covariance": np.eye(6), "live_covariance": np.eye(6), **change}
     with pytest.raises(InputError, match=says):
         LabLiveScores(lab=np.arange(6.0), live=np.arange(6.0), **given)
-
-
-@pytest.mark.parametrize("side", ["live", "columns", "live_covariance", "column_covariance"])
-def test_a_plane_needs_what_belongs_together(side: str) -> None:
-    rng = np.random.default_rng(1)
-    given = {
-        "live": rng.normal(size=8),
-        "columns": rng.normal(size=(2, 8)),
-        "live_covariance": 0.01 * np.eye(8),
-        "column_covariance": 0.01 * np.eye(16),
-    }
-    assert np.isfinite(fit_plane(**given).slopes).all()
-    shorter = given[side][..., 1:]
-    with pytest.raises(InputError, match="do not belong together"):
-        fit_plane(**(given | {side: shorter}))
-
-
-def test_columns_of_hardly_more_than_noise_determine_no_slope() -> None:
-    x = np.random.default_rng(2).normal(size=8)
-    scores = LabLiveScores(lab=x, live=x, lab_covariance=0.01 * np.eye(8), live_covariance=0.01 * np.eye(8))
-    assert slope_covariance(scores, 1.0, 0.0) > 0.0
-    with pytest.raises(CannotAnswerError, match="hardly more than noise"):
-        slope_covariance(replace(scores, lab_covariance=5.0 * np.eye(8), live_covariance=20.0 * np.eye(8)), 1.0, 0.0)
-    with pytest.raises(InputError, match="needs the covariances of both sides"):
-        slope_covariance(replace(scores, lab_covariance=None), 1.0, 0.0)

@@ -4,20 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.errors import CannotAnswerError
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.gap import (
     CellRates,
-    Drops,
     _floor,
-    averaged_correlations,
     cell_rates,
     combined,
-    pooled_gaps,
     rate_gaps,
 )
 from evalstats.stats.many.pair_table import score_covariance
-from evalstats.stats.mixed.prediction import pooled_table
 
 # Sums in another order differ by rounding.
 CLOSE = 1e-12
@@ -160,30 +155,6 @@ def test_clusters_that_are_worth_fewer_than_five_give_no_interval():
     assert "Unequal clusters" in str(rate_gaps(side, side).reasons[0])
 
 
-def test_averaged_correlations_keep_variances_and_an_exchangeable_truth():
-    model, cell = (at.ravel() for at in np.indices((4, 3)))
-    kind = (model[:, None] == model) + 2 * (cell[:, None] == cell)
-    correlation = np.choose(kind, [0.1, 0.2, 0.4, 1.0])
-    sd = np.linspace(1, 2, 12)
-    truth = correlation * np.outer(sd, sd)
-    np.testing.assert_allclose(averaged_correlations(truth, kind), truth, atol=1e-9)
-    rng = np.random.default_rng(0)
-    few = rng.standard_normal((5, 12))
-    smooth = averaged_correlations(few.T @ few, kind)
-    np.testing.assert_allclose(np.diag(smooth), np.diag(few.T @ few))
-    assert np.linalg.eigvalsh(smooth)[0] > 0
-
-
-def test_averages_that_are_no_correlations_are_lifted_and_others_left():
-    kind = np.zeros((4, 4), dtype=np.int64)
-    against = np.full((4, 4), -0.5) + 1.5 * np.eye(4)  # four errors cannot all go against each other so far
-    lifted = averaged_correlations(against, kind)
-    assert np.linalg.eigvalsh(lifted)[0] > 0
-    np.testing.assert_allclose(np.diag(lifted), 1.0)
-    fine = np.full((4, 4), -0.3) + 1.3 * np.eye(4)
-    np.testing.assert_allclose(averaged_correlations(fine, kind), fine, atol=1e-12)
-
-
 def test_weights_of_any_size_and_entries_of_nothing_change_no_degrees_of_freedom(some):
     scores, cluster = some
     rates = rates_of(scores, cluster)
@@ -203,26 +174,6 @@ def test_weights_of_any_size_and_entries_of_nothing_change_no_degrees_of_freedom
     assert combined(with_it, w).n_clusters.tolist() == combined(without, w).n_clusters.tolist()
 
 
-def test_pooling_is_pooled_table_where_errors_are_exchangeable():
-    rng = np.random.default_rng(4)
-    table = rng.normal(0, 0.1, (4, 3))
-    half = 0.0005 * np.eye(12)
-    found = pooled_gaps(table, half, half)
-    known = pooled_table(table, 2 * half)
-    # Averaged correlations of 0 are 0 up to rounding.
-    np.testing.assert_allclose(found.value, known.values, atol=1e-9)
-    assert found.tau**2 == pytest.approx(known.variance, rel=1e-6)
-    assert found.p_value == pytest.approx(stats.chi2.sf(known.deviance_drop, 1) / 2.0, rel=1e-6, abs=0.0)
-    # Noise that explains all: half of the law is the point 0, which is always reached.
-    quiet = pooled_gaps(table, 100 * half, 100 * half)
-    assert (quiet.tau, quiet.p_value) == (0.0, 1.0)
-
-
-def test_one_model_is_not_pooled():
-    with pytest.raises(CannotAnswerError, match="nothing to pool"):
-        pooled_gaps(np.array([[0.1, 0.2, 0.3]]), 0.01 * np.eye(3))
-
-
 def test_scores_that_are_all_alike_have_the_error_of_one_more_of_each():
     """(k p + 1) / (k + 2) of k units, within the bounds of the score; of others nothing is added."""
     rate, units = np.array([1.0, 0.0, 0.5, 0.7]), np.array([4, 10, 6, 3])
@@ -237,24 +188,3 @@ def test_scores_that_are_all_alike_have_the_error_of_one_more_of_each():
     for low, high in ((None, 1.0), (0.0, None)):
         assert not _floor(rate, units, flat, low, high).any()
     assert not _floor(rate, units, np.zeros(4, dtype=bool), 0.0, 1.0).any()
-
-
-def test_errors_of_drops_are_smoothed_by_kind_of_pair():
-    """Ideal with ideal, drop with drop, and ideal with drop, each of one model and of two."""
-    rng = np.random.default_rng(5)
-    raw = rng.normal(size=(40, 10)) @ (np.eye(10) + 0.4 * rng.normal(size=(10, 10)))
-    drops = Drops(ideal=np.zeros(5), drop=np.zeros(5), covariance=np.cov(raw.T), df=np.full(5, 30.0))
-    sd, correlation = np.sqrt(np.diag(drops.covariance)), np.corrcoef(raw.T)
-    kinds: dict[tuple, list] = {}
-    for i in range(10):
-        for j in range(10):
-            if i != j:
-                kind = (i // 5 + j // 5, i % 5 == j % 5)
-                kinds.setdefault(kind, []).append(correlation[i, j])
-    wanted = np.diag(sd**2)
-    for i in range(10):
-        for j in range(10):
-            if i != j:
-                wanted[i, j] = sd[i] * sd[j] * np.mean(kinds[i // 5 + j // 5, i % 5 == j % 5])
-    assert np.linalg.eigvalsh(wanted)[0] > 0.0
-    assert drops.smooth().covariance == pytest.approx(wanted)
