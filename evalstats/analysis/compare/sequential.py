@@ -116,7 +116,9 @@ def _ends(items: pl.DataFrame, system: System) -> pl.DataFrame:
     # Most often one column names an item: each further one takes as long again.
     rows = system.rows
     key = [name for name in ITEM_KEY if name in items.columns and (name == "item" or not is_constant(rows[name]))]
-    if rows.height == items.height and (rows["status"] == "scored").all():  # most often items have one row, and are sorted
+    if (
+        rows.height == items.height and (rows["status"] == "scored").all()
+    ):  # most often items have one row, and are sorted
         order = rows.select(pl.arg_sort_by(key).cast(pl.Int64).alias(_PLACE))
         if rows.select(key)[order[_PLACE]].equals(items.select(key)):
             return order.with_columns(rows["timestamp"].gather(order[_PLACE]).alias(_TIME))
