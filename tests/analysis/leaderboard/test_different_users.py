@@ -192,7 +192,7 @@ def test_what_a_model_lacks_of_its_own_rows_is_bounded() -> None:
 
 
 def test_what_needs_the_same_items_is_refused_and_ids_that_share_nothing_ask() -> None:
-    data = read(visits())
+    data = read(visits().drop("user"))
     with pytest.raises(InputError, match="shared_trials"):
         es.leaderboard(data, paired=False, shared_trials=True)
     with pytest.raises(CannotAnswerError, match="different users or items, add"):
