@@ -18,7 +18,6 @@ from evalstats.loaders.roles import ASKED, OF_MANY_ROWS, ROLES, SURE, names_a_mo
 from evalstats.loaders.values import as_number, as_text
 
 Record = Mapping[str, object]
-Levels = Mapping[str, Sequence[str]]
 
 _ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
 _CELL = re.compile(r"([-+−]?[\d.]+(?:e[-+]?\d+)?)\s*(%?)\s*(\S.*)?", re.IGNORECASE)
@@ -185,9 +184,10 @@ def prices_in(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
     model = model_column(columns)
     if model is None or item_column(columns) is not None:
         return []
-    numeric = _numeric(columns, records, model)
+    numeric = _numeric([name for name in columns if name != model], records)
     prices = [name for name in numeric if is_price(name)]
-    return prices if all(is_price(name) or is_capacity(name) for name in numeric) else []
+    others = [plain(name) for name in numeric if name not in prices]
+    return prices if all(_CAPACITIES.fullmatch(name) or _FACTS.fullmatch(name) for name in others) else []
 
 
 def model_column(columns: Iterable[str]) -> str | None:
@@ -217,14 +217,14 @@ def _weight_of_system(name: str) -> float:
     return 1.0 if words == "name" else max(ROLES["model"].names.get(words, 0.0), 0.5 * (words in SUMMARISED))
 
 
-def _systems(columns: Sequence[str], records: Sequence[Record], named: str | None) -> Sequence[tuple[str, float]]:
+def _systems(columns: Sequence[str], named: str | None) -> Sequence[tuple[str, float]]:
     """Return the columns that may name systems, the surest first; with `named`, the user says that one does."""
     weighed = [(name, weight) for name in columns if (weight := _weight_of_system(name)) > 0]
     found = sorted(weighed, key=lambda pair: (-pair[1], plain(pair[0]) == "name"))
     if named is not None:
         sure = [pair for pair in found if pair[1] >= SURE]
-        found = [(named, 1.0)] if named else sure or [(name, 1.0) for name in columns[:1]]
-    return [(name, weight) for name, weight in found if name in columns and not _numeric([name], records, "")]
+        return [(named, 1.0)] if named else sure or [(name, 1.0) for name in columns[:1]]
+    return found
 
 
 def _may_be_part(name: str, levels: Sequence[str], *, told: bool) -> bool:
@@ -235,21 +235,14 @@ def _may_be_part(name: str, levels: Sequence[str], *, told: bool) -> bool:
     return words in {*ROLES["task"].names, "difficulty"} or _weight_of_system(name) > 0
 
 
-def _numeric(columns: Iterable[str], records: Sequence[Record], model: str) -> list[str]:
+def _numeric(columns: Iterable[str], records: Sequence[Record]) -> list[str]:
     """Columns at least half of whose filled cells hold numbers."""
     found: list[str] = []
-    for column in columns:
+    for column in filter(None, columns):
         filled = [cell for row in records if not is_absent(cell := row.get(column))]
         n_numbers = sum(cell_of(count_of(cell) if is_count(column) else cell) is not None for cell in filled)
-        if column and column != model and n_numbers and 2 * n_numbers >= len(filled):
-            found.append(column)
+        found += [column] * (n_numbers > 0 and 2 * n_numbers >= len(filled))
     return found
-
-
-def _uncertain(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
-    """Columns whose filled cells all say how certain a number is: `±2`, `[0.1, 0.3]`."""
-    filled = {name: [cell for row in records if not is_absent(cell := row.get(name))] for name in columns}
-    return [name for name, cells in filled.items() if cells and all(map(is_certainty, cells))]
 
 
 def has_items_across(columns: Sequence[str], records: Sequence[Record]) -> bool:
@@ -269,7 +262,7 @@ def is_one_model(columns: Sequence[str], records: Sequence[Record]) -> bool:
     """Whether a table is one row of shares or percentages, a column for each part of a benchmark: one model's results."""
     if len(records) != 1 or model_column(columns) is not None:
         return False
-    cells = [cell.number for name in _numeric(columns, records, "") if (cell := cell_of(records[0].get(name)))]
+    cells = [cell.number for name in _numeric(columns, records) if (cell := cell_of(records[0].get(name)))]
     others = [value for value in records[0].values() if not is_absent(value) and cell_of(value) is None]
     return len(cells) > max(2, len(others)) and all(0 <= number <= 100 for number in cells)
 
@@ -301,13 +294,15 @@ def published_in(
     if prices := prices_in(columns, records):
         return f"is a list of prices ({', '.join(prices)}), which are no scores"
     why = "no column names the model; call it model"
-    for model, weight in _systems(columns, records, None if map_ is None else said.get("model", "")):
-        found = columns_of(
-            columns,
-            _numeric([name for name in columns if name not in said.values()], records, model),
-            model,
-            _uncertain(columns, records),
-        )
+    numeric = _numeric(columns, records)
+    # Their cells all say how certain a number is: `±2`, `[0.1, 0.3]`.
+    filled = {name: [cell for row in records if not is_absent(cell := row.get(name))] for name in columns}
+    uncertain = [name for name, cells in filled.items() if cells and all(map(is_certainty, cells))]
+    for model, weight in _systems(columns, None if map_ is None else said.get("model", "")):
+        if model not in columns or model in numeric:
+            continue
+        found = columns_of(columns, [name for name in numeric if name not in said.values()], model, uncertain)
+        found.weight = weight
         found.labels |= {name: source for name, source in said.items() if name != "model"}
         if not found.metrics:
             why = f"no column but {model!r} holds scores, one number in each row"
@@ -323,18 +318,21 @@ def published_in(
             varied = [name for name in columns if name != model and (len({*levels[name]}) > 1 or len(records) == 1)]
             if item_column(varied) is not None:
                 return "its rows are items"
-            if _is_published(found, weight, records, levels, key):
+            if _is_published(found, records, levels, key, numeric):
                 return found
     return why
 
 
 def _is_published(
-    found: PublishedColumns, weight: float, records: Sequence[Record], levels: Levels, key: Sequence[str]
+    found: PublishedColumns,
+    records: Sequence[Record],
+    levels: Mapping[str, Sequence[str]],
+    key: Sequence[str],
+    numeric: Collection[str],
 ) -> bool:
     """Whether names and cells say that a table holds published scores; the parts of its benchmark are then among the labels."""
-    model = found.model
+    model, weight = found.model, found.weight
     scores = [[cell.number for row in records if (cell := cell_of(row.get(each.column)))] for each in found.metrics]
-    numeric = _numeric(levels, records, model)
     behind = [as_number(row.get(name)) or 0 for name in numeric if is_count(name) for row in records]
     # Only what was averaged has an error, an interval or a spread.
     certain = bool(found.spreads) or any(metric.error or metric.interval or metric.ends for metric in found.metrics)
@@ -378,11 +376,6 @@ def is_price(column: str) -> bool:
     (True, True, False, False)
     """
     return "$" in column or _PRICES.fullmatch(plain(column)) is not None
-
-
-def is_capacity(column: str) -> bool:
-    """Whether a column's name says what a model takes or costs in other ways, as lists of prices tell."""
-    return _CAPACITIES.fullmatch(plain(column)) is not None or _FACTS.fullmatch(plain(column)) is not None
 
 
 def columns_of(
