@@ -300,10 +300,11 @@ class _Table:
         users = [(0.7, c) for c in pool if c.is_complete and _SOMEBODY & c.tokens and len(c.levels) == self.n_rows > 1]
         users.sort(key=lambda pair: "user" not in pair[1].tokens)
         weighed = [*users[:1], *weighed] if not weighed or weighed[0][0] < 0.4 else weighed
-        # Seeds and folds are what the rows of systems share, if nothing else is.
+        # Seeds and folds are what the rows of systems share, if nothing else is; runs may merely be counted for each.
         if not weighed:
             shared = [c for c in self.columns if c.named("trial") >= SURE and c.is_complete]
-            weighed = [(0.7 if self._is_crossed(c) else 0.5, c) for c in shared if 1 < len(c.levels) < self.n_rows]
+            by_design = [c for c in shared if {"seed", "fold"} & c.tokens and self._is_crossed(c)]
+            weighed = [(0.7 if c in by_design else 0.5, c) for c in shared if 1 < len(c.levels) < self.n_rows]
         # Rows are numbered only where nothing is called as items are.
         return weighed if weighed and weighed[0][0] >= 0.7 else [*weighed, (0.0, None)]
 

@@ -45,7 +45,7 @@ ASKED_FOR: Final = 1.5
 MOST_SIDES = 20
 # What an arm of a test is called, where its column is called so too.
 _SIDE: Final = re.compile(r"(?i)(?:control|treatment|variant|group|arm|v)?[-_ ]?[a-z0-9]")
-_COUNTED: Final = re.compile(r"([a-z_]*[a-z])_?(\d+)")
+_COUNTED: Final = re.compile(r"([a-z_]*[a-z])_?([0-9]{1,4})")
 COUNTED: Final = "#"
 # A word with its number in a column's name, and what belongs to the part in which names differ.
 _NUMBERED: Final = re.compile(r"(?<![a-z])[a-z]+(?:_?\d+|_[a-z])(?![a-z\d])")

@@ -128,6 +128,7 @@ ASKED: Final = (
     "qid:id v1:right v2:right",
     "topic:id bm25:share dense:share hybrid:share",
     "id:id pass1:right pass2:right model:model",
+    "run:trial model:model accuracy:share f1:share",
     "id:id model:model correct_1:right correct_2:right correct_3:right",
     "id:id score_1:right score_2:right score_3:right",
 )
