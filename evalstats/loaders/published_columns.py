@@ -15,11 +15,9 @@ from evalstats.loaders.blocks import MAX_FACTOR_CHARS
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.published_numbers import is_certainty
 from evalstats.loaders.roles import ASKED, OF_MANY_ROWS, ROLES, SURE, names_a_model, plain
+from evalstats.loaders.sampled_column import ABSENT, Record
 from evalstats.loaders.values import as_number, as_text
 
-Record = Mapping[str, object]
-
-_ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
 _CELL = re.compile(r"([-+−]?[\d.]+(?:e[-+]?\d+)?)\s*(%?)\s*(\S.*)?", re.IGNORECASE)
 # A header that names a score and how certain its cells say that it is: `score ± (95% CI)`, `Accuracy (SE)`.
 _WITH_CERTAINTY = re.compile(r"(.*?\S)\s*(?:±|\+/-|[(\[](?=[^)\]]*\b(?:ci|se|stderr|±)\b))(.*)", re.IGNORECASE)
@@ -28,7 +26,7 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:[, ]\d{3})+")
 # Where a system has more rows than this on average, they are of something that is not told.
 _ROWS_A_MODEL: Final = 1.45
 # More items than this stand behind a summary's rows; so many parts may have a name that items have, too.
-_MANY_ITEMS, _MANY_PARTS = 4, 50
+MANY_ITEMS, _MANY_PARTS = 4, 50
 # What a summary has a row for, beside systems; where a part of a benchmark is told in a table that has no other place for it.
 SUMMARISED: Final = frozenset({"ablation", "profile", "label", "judge", "exp"})
 _FOR_PARTS: Final = ("task", "scenario", "variant")
@@ -134,7 +132,7 @@ def is_absent(cell: object) -> bool:
     """
     if isinstance(cell, float):
         return math.isnan(cell)
-    return cell is None or (isinstance(cell, str) and cell.strip().lower() in _ABSENT)
+    return cell is None or (isinstance(cell, str) and cell.strip().lower() in ABSENT)
 
 
 class ScoreCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -255,7 +253,7 @@ def has_items_across(columns: Sequence[str], records: Sequence[Record]) -> bool:
     names = [as_text(record.get(model)) for record in records] if model is not None else []
     cells = [record.get(column) for record in records for column in columns if column != model]
     rights = all(is_absent(cell) or as_number(cell) in {0.0, 1.0} for cell in cells)
-    return bool(names) and len({*names}) == len(names) and rights and len(columns) > _MANY_ITEMS + 1
+    return bool(names) and len({*names}) == len(names) and rights and len(columns) > MANY_ITEMS + 1
 
 
 def is_one_model(columns: Sequence[str], records: Sequence[Record]) -> bool:
@@ -336,7 +334,7 @@ def _is_published(
     behind = [as_number(row.get(name)) or 0 for name in numeric if is_count(name) for row in records]
     # Only what was averaged has an error, an interval or a spread.
     certain = bool(found.spreads) or any(metric.error or metric.interval or metric.ends for metric in found.metrics)
-    told = certain or sum(behind) > _MANY_ITEMS * len(behind) > 0
+    told = certain or sum(behind) > MANY_ITEMS * len(behind) > 0
     summed = told or any(not _AGGREGATED.isdisjoint(plain(name).split("_")) for name in numeric)
     whole = all(number.is_integer() for numbers in scores for number in numbers) and not certain
     named = [plain(each.column) for each in found.metrics]

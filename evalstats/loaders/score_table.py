@@ -18,9 +18,9 @@ from evalstats.loaders.files import HEAD_BYTES, iter_json_lines, load_json
 from evalstats.loaders.look import records_of_head
 from evalstats.loaders.published_columns import (
     LABELS,
+    MANY_ITEMS,
     SUMMARISED,
     PublishedColumns,
-    Record,
     ScoreColumns,
     cell_of,
     count_of,
@@ -35,6 +35,7 @@ from evalstats.loaders.published_columns import (
 from evalstats.loaders.published_numbers import LEVEL, PublishedRows, between, certainty_in
 from evalstats.loaders.roles import ROLES, is_called_score, names_a_model, plain
 from evalstats.loaders.rows import Row
+from evalstats.loaders.sampled_column import Record
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import UNNAMED, Problem
@@ -45,9 +46,8 @@ _MAX_CHARS: Final = 64 << 20
 # What a cell costs beside its text.
 _CELL_CHARS: Final = 16
 _LEVEL_IN = re.compile(r"(?<!\d)[89]\d(?!\d)")
-# So many names are shown; more rights and wrongs than this of a model are those of its items.
+# So many names are shown.
 _FEW: Final = 3
-_MANY_ITEMS: Final = 4
 # What may hold an object for each system is called so.
 _HOLDERS: Final = SUMMARISED.union(ROLES["model"].names) - {"prompt", "system_prompt"}
 # Factors may not bear the names of standard columns.
@@ -241,7 +241,7 @@ class ScoreTableLoader(SingleFileLoader):
             return None
         # So many rights and wrongs of a model are those of its items.
         cells = [cell for row in board for name, cell in row.items() if name != "model"]
-        items = len(cells) > _MANY_ITEMS * len(board) and all(cell in (0, 1) for cell in cells)
+        items = len(cells) > MANY_ITEMS * len(board) and all(cell in (0, 1) for cell in cells)
         return Match(confidence=0.03, reason="published scores in one object") if board and not items else None
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:

@@ -19,10 +19,10 @@ from evalstats.loaders.base import Head, Match, Source
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS
 from evalstats.loaders.format import Sign
 from evalstats.loaders.open_llm_scores import GPQA_CHOICES, MMLU_PRO_CHOICES, NORMALISED, V1, V2, above_chance
-from evalstats.loaders.published_columns import Record
 from evalstats.loaders.published_format import PublishedFormat
 from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.rows import Row
+from evalstats.loaders.sampled_column import Record
 from evalstats.loaders.score_table import ScoreRows
 from evalstats.loaders.values import as_number, as_text, day_of
 
