@@ -221,12 +221,9 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     if refusal := _no_results(head, columns, look.records, found[0]):
         return refusal
     has = f" (this one has the columns {comma_list(columns, SHOWN_COLUMNS)})" if len(columns) > 1 else ""
-    if "score=COLUMN" in found[0].options and (losses := [name for name in columns if _may_be_lost(look, name)]):
-        if offer := metric_offered(look, asked):
-            return f"No column looks like a score{has}; {offer}"
-        named = msgspec.structs.replace(asked, metrics=frozenset(losses[:1]))
-        fits = assigned(columns, look.records, named)
-        found = [_with_lower(each, losses[0]) for each in fits if not each.published]
+    losses = _losses(look) if "score=COLUMN" in found[0].options else []
+    if losses and (offer := metric_offered(look, asked)):
+        return f"No column looks like a score{has}; {offer}"
     whole = [[*([f"rows={look.rows}"] if look.rows else []), *each.options] for each in found if each.is_whole]
     faults = [fault(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
     lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
@@ -242,14 +239,15 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         return f"{told}. These may fit: {'; or: '.join(map(as_options, lines))}"
     if whole:
         return f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
-    needed = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))
-    without = "" if "score=COLUMN" not in found[0].options else _without_scores(columns, look.records)
-    return f"{told}: {needed}{without}"
+    score = Option("map", f"{losses[0]}:lower", of="score") if losses else Option("map", blank="COLUMN", of="score")
+    is_told = bool(losses) or "score=COLUMN" not in found[0].options
+    without = "" if is_told else _without_scores(columns, look.records)
+    return f"{told}: {together(Option('map', blank='COLUMN', of='item'), score)}{without}"
 
 
 def metric_offered(look: Look, asked: AskedNames) -> str:
     """Say how the costs, times or losses of a table without scores are compared; "" where naming one would not open it."""
-    losses = [name for name in look.columns if _may_be_lost(look, name)]
+    losses = _losses(look)
     named = msgspec.structs.replace(asked, metrics=frozenset(losses[:1]))
     if not losses or look.completed(ColumnMap(), named) is None:
         return ""
@@ -257,16 +255,10 @@ def metric_offered(look: Look, asked: AskedNames) -> str:
     return f"to compare {' or '.join(losses[:2])} itself: {compared}"
 
 
-def _may_be_lost(look: Look, name: str) -> bool:
-    """Whether a column holds costs, times or losses, which are compared where a table has no score."""
-    column = SampledColumn(name, look.records)
-    return suggests_lower(name) and len(column.levels) > 1 and len(column.numbers) == len(column.cells)
-
-
-def _with_lower(fit: Assignment, column: str) -> Assignment:
-    """Say in the options of an assignment that lower is better in its scores."""
-    options = (f"{each}:lower" if each == f"score={column}" else each for each in fit.options)
-    return msgspec.structs.replace(fit, options=tuple(options))
+def _losses(look: Look) -> list[str]:
+    """Return the columns that hold costs, times or losses, which are compared where a table has no score."""
+    columns = [SampledColumn(name, look.records) for name in look.columns if suggests_lower(name)]
+    return [c.name for c in columns if len(c.levels) > 1 and len(c.numbers) == len(c.cells)]
 
 
 def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best: Assignment) -> str:
