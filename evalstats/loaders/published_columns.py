@@ -28,7 +28,7 @@ _ROWS_A_MODEL: Final = 1.45
 # More items than this stand behind a summary's rows; so many parts may have a name that items have, too.
 MANY_ITEMS, _MANY_PARTS = 4, 50
 # What a summary has a row for, beside systems; where a part of a benchmark is told in a table that has no other place for it.
-SUMMARISED: Final = frozenset({"ablation", "profile", "label", "judge", "exp"})
+SUMMARISED: Final = frozenset({"label", "judge"})
 _FOR_PARTS: Final = ("task", "scenario", "variant")
 # These may differ between rows of a system; a task may be an item.
 _NO_KEY: Final = frozenset({"method", "unit", "date", "task"})

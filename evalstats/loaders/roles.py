@@ -127,7 +127,7 @@ ROLES: Final[Mapping[str, Role]] = {
         # Factors whose levels are compared where the model is one and the same.
         w55=_by_name(
             "prompt arm group condition treatment method approach config variant pipeline template strategy profile algorithm "
-            "solver retriever"
+            "solver retriever ablation exp"
         )
         + " system_prompt version",
         never=_WHO,
