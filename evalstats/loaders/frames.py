@@ -194,7 +194,7 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
     found = look.completed(map_, asked)
     if found is None:
         fits = assigned(columns, look.records, asked, None if map_ == ColumnMap() else map_)
-        best = [[*named_otherwise(map_), *each.options] for each in fits if each.is_whole]
+        best = [[*named_otherwise(map_), *each.options] for each in fits if each.is_whole and not each.published]
         calls = [_as_call([*options, *_one_model(ColumnMap.from_options(options), columns)]) for options in best]
         shown = (
             f"These may fit: {'; or: '.join(calls[:2])}" if calls else f"Name them: {_as_call(NOTHING_FITS.options)}"
