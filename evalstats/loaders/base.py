@@ -199,10 +199,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def stem(self) -> str:
         """File name without its ending, the readable part of a run's name."""
-        if part := part_of(self.path)[1]:
-            return readable_name(part)
-        name = readable_name(plain_name(self.path))
-        return name.rpartition(".")[0] or name
+        return _stem_of(self.path)
 
     @property
     def called(self) -> str:
@@ -322,6 +319,14 @@ def readable_name(path: str | Path) -> str:
     'caf�.csv'
     """
     return as_text(str(path)) or ""
+
+
+@lru_cache(maxsize=1_000)
+def _stem_of(path: Path) -> str:
+    if part := part_of(path)[1]:
+        return readable_name(part)
+    name = readable_name(plain_name(path))
+    return name.rpartition(".")[0] or name
 
 
 @lru_cache(maxsize=1_000)
