@@ -127,7 +127,10 @@ def _members(values: Sequence[object], name: str, absent: object) -> list[object
     if len(structs) + len(kinds & {dict, list}) > 1:
         return [_member(value, name, absent) for value in values]
     if dict in kinds:
-        return [cast("Row", value).get(name, absent) if type(value) is dict else absent for value in values]
+        rows = cast("Sequence[Row]", values)
+        if len(kinds) == 1:
+            return [value.get(name, absent) for value in rows]
+        return [value.get(name, absent) if type(value) is dict else absent for value in rows]
     if list in kinds and name.isdecimal():
         place, lists = int(name), cast("Sequence[list[object]]", values)
         return [value[place] if type(value) is list and len(value) > place else absent for value in lists]

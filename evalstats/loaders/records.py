@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
@@ -15,7 +15,7 @@ from evalstats.loaders.files import (
 )
 from evalstats.loaders.parquet_sizes import parquet_frames
 from evalstats.loaders.rows import Row
-from evalstats.loaders.values import as_text, json_text
+from evalstats.loaders.values import as_dict, as_list, as_text, json_text
 
 # Rows of results hold prompts and answers, so few are held at a time.
 _PARQUET_ROWS: Final = 1_000
@@ -81,14 +81,13 @@ def item_of(*parts: object) -> str | None:
 def _plain(value: object) -> object:
     """Return a value without its nulls, and its numbers as text."""
     if isinstance(value, dict):
-        members = cast("Row", value).items()
         return {
             name: inner if type(inner) is str and inner[-1:] != "0" else _plain(inner)
-            for name, inner in members
+            for name, inner in as_dict(value).items()  # pyright: ignore[reportUnknownArgumentType]
             if inner is not None
         }
     if isinstance(value, list):
-        return [_plain(part) for part in cast("list[object]", value)]
+        return [_plain(part) for part in as_list(value)]  # pyright: ignore[reportUnknownArgumentType]
     text = value if isinstance(value, str) else as_text(value)
     whole = _WHOLE_WITH_POINT.fullmatch(text) if text and text[-1] == "0" and "." in text else None
     return text if whole is None else whole[1]

@@ -30,19 +30,25 @@ _COMPACT_DATE = 8
 _UNITS = (("nanoseconds", 1e17, 1e9), ("microseconds", 1e14, 1e6), ("milliseconds", MILLISECONDS_FROM, 1e3))
 
 
+# A union that is written where it is asked would be made anew for every value of a file.
+_HOLDING = (dict, list)
+_NUMBERS = (int, float)
+
+
 def as_dict(value: object) -> dict[str, object]:
     """Return `value` if it is a JSON object, else an empty one."""
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - a cast is a call
 
 
 def as_list(value: object) -> list[object]:
     """Return `value` if it is a JSON array, else an empty one."""
-    return cast("list[object]", value) if isinstance(value, list) else []
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - as above
 
 
 def dicts(value: object) -> Iterator[dict[str, object]]:
     """Yield the JSON objects in an array, passing over anything else."""
-    return (cast("dict[str, object]", element) for element in as_list(value) if isinstance(element, dict))
+    elements = cast("list[dict[str, object]]", as_list(value))
+    return (element for element in elements if isinstance(element, dict))  # pyright: ignore[reportUnnecessaryIsInstance]
 
 
 def get(value: object, *path: str) -> object:
@@ -59,7 +65,7 @@ def as_text(value: object) -> str | None:
     """
     if isinstance(value, str):
         return value if value.isascii() else HALF_CHARACTER.sub("\ufffd", value)
-    if value is None or isinstance(value, dict | list):
+    if value is None or isinstance(value, _HOLDING):
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
@@ -78,7 +84,7 @@ def as_number(value: object) -> float | None:
             value = math.nan if "_" in value else float(value)
         except ValueError:
             return None
-    if isinstance(value, bool | int | float):
+    if isinstance(value, _NUMBERS):
         try:
             number = float(value)
         except OverflowError:
