@@ -37,7 +37,7 @@ from evalstats.loaders.files import load_json
 from evalstats.loaders.format_columns import MAKERS, Sample, numbers, with_outcomes, with_said
 from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.record_columns import RecordBlock, column_of, facts_of, judged, outcomes_of, record_of, values_at
-from evalstats.loaders.records import cell_value, how_to_name
+from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import (
     Factors,
     GroupCounter,
@@ -270,7 +270,7 @@ class FormatFile(Generic[R]):
 
     def unnamed(self, name: str) -> None:
         """Say that the file names no model, what it is called, and what to do about it."""
-        self.note(how_to_name(name, self._declared.naming))
+        self.note(f"the file does not name its model; it is called {name!r} after the file. {self._declared.naming}")
 
     def trial(self, *key: Hashable) -> int:
         """Return how many records had this key before."""

@@ -1,4 +1,4 @@
-"""What readers of records share: names of items that have no id, cells that hold JSON, rows of Parquet, files without a model."""
+"""What readers of records share: names of items that have no id, cells that hold JSON, and rows of Parquet."""
 
 import hashlib
 import re
@@ -91,8 +91,3 @@ def _plain(value: object) -> object:
     text = value if isinstance(value, str) else as_text(value)
     whole = _WHOLE_WITH_POINT.fullmatch(text) if text and text[-1] == "0" and "." in text else None
     return text if whole is None else whole[1]
-
-
-def how_to_name(name: str, advice: str = "Rename the file to say otherwise") -> str:
-    """Say that the file names no model, and what to do about it."""
-    return f"the file does not name its model; it is called {name!r} after the file. {advice}"

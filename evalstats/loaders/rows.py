@@ -116,16 +116,8 @@ def metric_row(
     primary: bool = False,
 ) -> Row:
     """Make a row of `metrics`; by default of a share of right answers."""
-    return {
-        "benchmark": benchmark,
-        "metric": metric,
-        "kind": kind,
-        "low": low,
-        "high": high,
-        "higher_is_better": higher_is_better,
-        "unit": unit,
-        "primary": primary,
-    }
+    known = {"kind": kind, "low": low, "high": high, "higher_is_better": higher_is_better, "unit": unit}
+    return {"benchmark": benchmark, "metric": metric, **known, "primary": primary}
 
 
 def told(counts: Counter[str], **others: object) -> Iterator[str]:
@@ -167,20 +159,13 @@ class Ranges:
 
         `average` says that the score is an average of several binary outcomes.
         """
-        key = benchmark, metric
-        seen = self._seen.get(key)
-        if seen is None:
-            seen = self._seen[key] = _Seen()
+        seen = self._seen.setdefault((benchmark, metric), _Seen())
         if score is None:
             return
-        seen.low = min(seen.low, score)
-        seen.high = max(seen.high, score)
-        if seen.only_ends and score not in {0.0, 1.0}:
-            seen.only_ends = False
-        if seen.only_percents and score not in {0.0, 100.0}:
-            seen.only_percents = False
-        if average:
-            seen.averages = True
+        seen.low, seen.high = min(seen.low, score), max(seen.high, score)
+        seen.only_ends &= score in {0.0, 1.0}
+        seen.only_percents &= score in {0.0, 100.0}
+        seen.averages |= average
 
     def add_frame(self, scores: pl.DataFrame, benchmark: str) -> None:
         """Take note of all scores in a frame with the column `metric`, and `score` where there are any."""
@@ -226,31 +211,15 @@ class Ranges:
         in_unit = empty or 0.0 <= seen.low <= seen.high <= 1.0
         # Dollars or seconds below 1 are no shares, and nothing holds them below 1.
         in_unit = in_unit and (empty or seen.averages or seen.only_ends or not is_money_or_time(metric))
-        if not in_unit and self.in_percent(benchmark, metric):
-            found = {"kind": "bounded", "low": 0.0, "high": 100.0, "unit": unit or "percent"}
-            return {
-                "benchmark": benchmark,
-                "metric": metric,
-                **found,
-                "higher_is_better": higher_is_better,
-                "primary": primary,
-            }
-        if not in_unit:
-            kind = "continuous"
-        elif seen.averages:
-            kind = "proportion"
-        else:
-            kind = "binary" if seen.only_ends else "bounded"
-        return {
-            "benchmark": benchmark,
-            "metric": metric,
-            "kind": kind,
-            "low": 0.0 if in_unit else None,
-            "high": 1.0 if in_unit else None,
-            "higher_is_better": higher_is_better,
-            "unit": unit or ("proportion" if in_unit and not empty else None),
-            "primary": primary,
-        }
+        kind, low, high = "continuous", None, None
+        if in_unit:
+            kind, low, high = "binary" if seen.only_ends else "bounded", 0.0, 1.0
+            kind = "proportion" if seen.averages else kind
+            unit = unit or (None if empty else "proportion")
+        elif self.in_percent(benchmark, metric):
+            kind, low, high, unit = "bounded", 0.0, 100.0, unit or "percent"
+        known = {"kind": kind, "low": low, "high": high, "higher_is_better": higher_is_better, "unit": unit}
+        return {"benchmark": benchmark, "metric": metric, **known, "primary": primary}
 
 
 # Rows that repeat others do so from the first items on.
