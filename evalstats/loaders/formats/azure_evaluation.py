@@ -25,7 +25,9 @@ _NO_SCORE: Final = re.compile(
 )
 _VERDICTS: Final = {"pass": 1.0, "fail": 0.0}
 _NAMES: Final = ("id", "item_id", "question_id", "example_id", "test_case_id")
-_ASKED: Final = ("query", "question", "prompt", "input", "ground_truth", "expected", "reference")
+_ASKED: Final = {
+    name: f"inputs.{name}" for name in ("query", "question", "prompt", "input", "ground_truth", "expected", "reference")
+}
 # Of harm, less is better; of what else the built-in evaluators say, more.
 _HARM: Final = re.compile(
     r".*(?:violence|sexual|self_harm|hate_unfairness|protected_material|indirect_attack)(?:_score|_defect_rate)?"
@@ -33,9 +35,9 @@ _HARM: Final = re.compile(
 
 
 def _item(row: Row) -> str | None:
-    turns = dicts(get(row.get("inputs.conversation"), "messages"))
+    turns = dicts(get(row.get("inputs.conversation"), "messages")) if "inputs.conversation" in row else ()
     said = [turn.get("content") for turn in turns if turn.get("role") == "user"]
-    return item_of({name: row.get(f"inputs.{name}") for name in _ASKED}, said)
+    return item_of({name: row.get(column) for name, column in _ASKED.items()}, said)
 
 
 def _scores(rows: Sequence[Row], file: FormatFile[Row]) -> dict[str, str]:
