@@ -26,6 +26,7 @@ from evalstats.loaders.files import (
     iter_json_lines,
     json_lines,
     json_value,
+    line_pieces,
     load_json,
     loads,
     object_bytes,
@@ -243,6 +244,28 @@ def test_a_line_that_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.M
     path = written(tmp_path / "x.jsonl", '{"a": "' + "x" * (2 << 20))
     with pytest.raises(UnreadableFileError, match=r"x\.jsonl: one line is longer than 1 MiB"):
         list(iter_json_lines(path))
+
+
+@given(
+    lines=st.lists(st.binary(max_size=40).map(lambda line: line.replace(b"\n", b"")), max_size=12),
+    size=st.integers(1, 30),
+)
+def test_pieces_are_whole_lines_and_together_the_file(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], size: int
+) -> None:
+    """Also where a line is longer than a piece and where the last one has no end."""
+    data = b"{}" + b"\n".join(lines)
+    pieces = [*map(bytes, line_pieces(written(tmp_path_factory.mktemp("x") / "x.jsonl", data), size))]
+    assert b"".join(pieces) == data
+    assert all(piece.endswith(b"\n") for piece in pieces[:-1])
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_line_without_end_is_no_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Pack) -> None:
+    monkeypatch.setattr(files, "MAX_RECORD_CHARS", 1 << 10)
+    path = written(tmp_path / "x.jsonl", pack(b"{}\n" + b"x" * (2 << 10)))
+    with pytest.raises(UnreadableFileError, match=r"x\.jsonl: one line is longer than 0 MiB"):
+        list(line_pieces(path, 64))
 
 
 def test_a_document_too_long_to_be_held_is_refused(tmp_path: Path) -> None:

@@ -4,10 +4,41 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source
 from evalstats.loaders.files import JsonItem, JsonMember, iter_json
+from evalstats.loaders.record_columns import values_at
 from evalstats.loaders.records import hashed
+
+
+class Inner(Struct, rename={"b": "0"}):
+    a: object = UNSET
+    b: object = None
+
+
+_PLAIN = st.none() | st.booleans() | st.integers(0, 9) | st.text(max_size=2) | st.just(UNSET)
+_HELD = st.recursive(
+    _PLAIN,
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["a", "0"]), inner, max_size=2)
+        | st.builds(Inner, inner, inner)
+    ),
+    max_leaves=4,
+)
+
+
+@given(
+    records=st.lists(_HELD, max_size=4),
+    path=st.sampled_from(["a", "0", "1", "a.0", "0.a", "a.#", "#", "a 0", "a.a 0.0"]),
+    absent=st.sampled_from([None, UNSET]),
+)
+def test_a_block_of_records_holds_at_a_path_what_each_holds(records: list[object], path: str, absent: object) -> None:
+    expected = [value for record in records for value in values_at([record], path, absent)]
+    assert values_at(records, path, absent) == expected
 
 
 @pytest.mark.parametrize("indent", [None, 2])
