@@ -64,8 +64,7 @@ def test_rows_by_hand(tmp_path: Path) -> None:
     better = dict(data.metrics.select("metric", "higher_is_better").iter_rows())
     assert (better["toxicity/v1"], better["answer_correctness/v1"], better["own"]) == (False, True, None)
     assert "1 scores are empty since the judge failed" in told(data)
-    assert "1 scores are empty; unscored" in told(data)
-    assert "1 rows repeat an earlier question" in told(data)
+    assert "2 scores are empty or no numbers; unscored" in told(data)
 
 
 def test_two_runs_pair_by_question(tmp_path: Path) -> None:
@@ -90,7 +89,7 @@ def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     data = read(table(tmp_path, row("q1"), ["q2"], bare))
     assert data.outcomes.height == 3
     assert "1 of 3 rows are dropped (not as many cells as columns): data[1]" in told(data, "error")
-    assert "1 of 3 rows are dropped (nothing asks what could name the item): data[2]" in told(data, "error")
+    assert "1 of 3 rows are dropped (no question): data[2]" in told(data, "error")
 
 
 def test_saved_metrics_alone(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
 """DeepEval: a test run with its test cases and the metrics of each, as `evaluate()` and `deepeval test run` write it.
 
-One run per file: `.deepeval/.latest_test_run.json` (the run inside `testRunData`), `.latest_run_full.json`, and
-`test_run_<date>_<time>[_<n>]`, with `.json` or (older) without, in DEEPEVAL_RESULTS_FOLDER. Metrics are `success` of each test
-case (flaky metrics do not decide it), and every metric under its own name, with its judge. The item is a hash of what a model
-was given: input, expected output and context, or the scenario of a conversation. A metric that failed has an error and no score.
+One run per file. Metrics are `success` of each test case (flaky metrics do not decide it), and every metric under its own name,
+with its judge. The item is a hash of what a model was given: input, expected output and context, or the scenario of a
+conversation. A metric that failed has an error and no score.
 """
 
 import re
@@ -18,13 +17,15 @@ from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sampl
 from evalstats.loaders.records import hashed
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.typed_records import Other, Plain
-from evalstats.loaders.values import as_amount, as_dict, as_list, as_number, as_text, dicts, first_line, get, json_text
+from evalstats.loaders.values import as_amount, as_dict, as_list, as_number, as_text, dicts, first_line, json_text
 from evalstats.schema.data import Problem
 
 _CASES: Final = ("testCases", "conversationalTestCases")
+_SOME: Final = " ".join(_CASES)
 _ABOUT: Final = ("hyperparameters", "identifier", "testFile", "datasetAlias")
 # The keys under which people log the model that was tested; DeepEval prescribes none.
 _MODEL_KEYS: Final = ("model", "modelname", "llm", "llmmodel", "testedmodel", "generationmodel", "generatormodel")
+_NAMES: Final = ("name", "model")
 _NO_LETTER: Final = re.compile(r"[^a-z]")
 # Metrics that pass at or below their threshold.
 _LOW_IS_GOOD: Final = ("bias", "toxicity", "hallucination", "misuse")
@@ -89,8 +90,8 @@ class _Reader:
         names: dict[str, int] = {}
         for part in found:
             name = as_text(part.name) or as_text(part.metric) or "metric without a name"
-            names[name] = names.get(name, 0) + 1
-            name = name if names[name] == 1 else f"{name} ({names[name]})"
+            again = names[name] = names.get(name, 0) + 1
+            name = name if again == 1 else f"{name} ({again})"
             name = "metric success" if name == "success" else name
             judge, threshold = as_text(part.evaluation_model), as_number(part.threshold)
             if judge:
@@ -129,22 +130,18 @@ class _Reader:
 
     def finish(self) -> tuple[Sample, ...]:
         """Name the run by what was logged, and tell from how scores pass their thresholds whether more is better."""
-        about = {name: value for name in _ABOUT if (value := self._member(name)) is not None}
-        logged = {
-            _NO_LETTER.sub("", key.lower()): value for key, value in as_dict(about.get("hyperparameters")).items()
-        }
-        named = (
-            as_text(logged.get(key)) or as_text(get(logged.get(key), "name")) or as_text(get(logged.get(key), "model"))
-            for key in _MODEL_KEYS
-        )
-        model = next(
-            (name.strip() for name in named if name and name.strip()), as_text(about.get("identifier")) or None
-        )
+        members = self.file.members
+        known = {name: members.get(f"testRunData.{name}", members.get(name)) for name in _ABOUT}
+        about = {name: value for name, value in known.items() if value is not None}
+        hyper = as_dict(about.get("hyperparameters"))
+        logged = {_NO_LETTER.sub("", key.lower()): value for key, value in hyper.items()}
+        given = (each for key in _MODEL_KEYS for each in (logged.get(key), *map(as_dict(logged.get(key)).get, _NAMES)))
+        named = next((name for each in given if (name := (as_text(each) or "").strip())), None)
         for run in self.file.runs:
-            self.file.name(run, model)
+            self.file.name(run, named or as_text(about.get("identifier")) or None)
             self.file.runs[run] |= {
                 "judge": next(iter(self.judges)) if len(self.judges) == 1 else None,
-                "temperature": as_amount(get(about.get("hyperparameters"), "temperature")),
+                "temperature": as_amount(hyper.get("temperature")),
                 "dependence": [],
                 "config": json_text(about),
             }
@@ -153,19 +150,14 @@ class _Reader:
             self.file.metric(name, higher_is_better=next(iter(signs)) if len(signs) == 1 else None if signs else usual)
         return ()
 
-    def _member(self, name: str) -> object:
-        return self.file.members.get(f"testRunData.{name}", self.file.members.get(name))
-
 
 def _item(record: _Case) -> str:
     """Name a test case by its golden: what a model was given, never what it answered."""
     if record.input is not UNSET:
         return hashed(record.input, record.expected_output, record.context)
     golden = (record.scenario, record.expected_outcome, record.user_description, record.context)
-    if any(golden):
-        return hashed(*golden)
     first = next((turn.get("content") for turn in dicts(record.turns) if turn.get("role") == "user"), None)
-    return hashed(first, None if first else record.name)
+    return hashed(*golden) if any(golden) else hashed(first, None if first else record.name)
 
 
 def _words(error: object) -> str:
@@ -193,9 +185,11 @@ FORMAT: Final = Format(
     signs=(
         Sign("testRunData", 0.95, shapes=OBJECT),
         Sign("testRunLink", 0.9, shapes=OBJECT),
-        Sign(some="testCases conversationalTestCases", confidence=0.95, text=('"metricsData":',), shapes=OBJECT),
-        Sign(some="testCases conversationalTestCases", confidence=0.95, text=('"metricsMetadata":',), shapes=OBJECT),
-        Sign("metricsScores", 0.95, some="testCases conversationalTestCases", shapes=OBJECT),
+        *(
+            Sign("", 0.95, some=_SOME, text=(f'"{name}":',), shapes=OBJECT)
+            for name in ("metricsData", "metricsMetadata")
+        ),
+        Sign("metricsScores", 0.95, some=_SOME, shapes=OBJECT),
     ),
     record=_Case,
     reader=_Reader,

@@ -26,9 +26,8 @@ _PASSES: Final = ("first_pass", "revised")
 _ENOUGH: Final = 0.95
 _QUESTIONS: Final = {"v1": 60, "v2": 171}
 _OTHER_BENCHMARKS: Final = frozenset({"creative-writing", "judgemark"})
-_CONFIG: Final = (
-    *("index_string", "run_id", "lora_path", "bitsandbytes_quant", "instruction_template", "inference_engine"),
-)
+_ADDED: Final = ("lora_path", "bitsandbytes_quant")  # to a model
+_CONFIG: Final = ("index_string", "run_id", *_ADDED, "instruction_template", "inference_engine")
 _KNOWN: Final = (
     *("model_path", "eqbench_version", "language", "run_completed", "benchmark_score", "benchmark_success", "errors"),
     *("n_questions_parseable", "n_questions_total", *_CONFIG),
@@ -99,7 +98,7 @@ def _frames(about: Row, iterations: Mapping[str, object], place: str, file: Form
     index = (as_text(about.get("index_string")) or "").split("--")
     task = as_text(about.get("eqbench_version")) or next((part for part in index[1:2] if part in _QUESTIONS), "")
     language, number = as_text(about.get("language")) or "en", len(file.runs)
-    parts = (as_text(about.get(name)) for name in ("lora_path", "bitsandbytes_quant"))
+    parts = (as_text(about.get(name)) for name in _ADDED)
     added = ", ".join(part for part in parts if part and part.lower() != "none")
     run = file.run(
         model,

@@ -22,7 +22,7 @@ _THRESHOLD: Final = 0.5
 _SETTINGS: Final = ("generations", "seed", "deprefix", "eval_threshold", "system_prompt")
 _NO_OUTPUT: Final = unscored("the generator gave no output", error=True)
 _DETECTOR: Final[Row] = {"low": 0.0, "high": 1.0, "higher_is_better": False, "unit": "proportion"}
-_NOT_JUDGED: Final = "{n} attempts were answered and never judged: the run did not end"
+_HITS: Final = "only the hits of a garak report"
 
 
 class _Message(Struct):
@@ -116,7 +116,7 @@ class _Report:
 
     def finish(self) -> Iterable[Sample]:
         """Say how many attempts were never judged."""
-        self.file.count(_NOT_JUDGED, len(self.waiting))
+        self.file.count("{n} attempts were answered and never judged: the run did not end", len(self.waiting))
         return ()
 
 
@@ -172,8 +172,8 @@ def _rate(entry: _Entry, run: str, file: FormatFile[_Entry]) -> None:
         return
     # The interval is of the rate of hits.
     low, high = as_number(entry.confidence_lower), as_number(entry.confidence_upper)
-    ends = None if low is None or high is None else (1 - high, 1 - low)
     known: Row = {"task": as_text(entry.probe), "n": n, "unit": "proportion"}
+    ends = None if low is None or high is None else (1 - high, 1 - low)
     if ends is not None and (level := as_number(entry.confidence)) is not None:
         known["conf_level"] = level
     metric = f"pass rate, {detector.removeprefix('detector.')}"
@@ -190,12 +190,7 @@ FORMAT: Final = Format(
     signs=(
         Sign("entry_type", 0.95, text=('"start_run setup"', "plugins."), shapes=("lines",)),
         Sign("entry_type probe_classname detector_results", 0.95, shapes=("lines", "array")),
-        Sign(
-            "attempt_id attempt_idx generator probe detector score",
-            0.95,
-            shapes=("lines",),
-            skip="only the hits of a garak report",
-        ),
+        Sign("attempt_id attempt_idx generator probe detector score", 0.95, shapes=("lines",), skip=_HITS),
     ),
     record=_Entry,
     reader=_Report,

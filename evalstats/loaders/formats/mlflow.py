@@ -8,17 +8,19 @@ justification; such scores are unscored.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
+
+import polars as pl
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, plain_name
 from evalstats.loaders.files import load_json
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import OBJECT, Format, FormatFile, Sign
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row, Said, held, unscored
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, first_line, json_text
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, first_line
 from evalstats.schema.data import Problem
 
 _SCORE: Final = re.compile(r"(?P<metric>.+?(?:/v\d+)?)/(?:score|value)")
@@ -33,87 +35,65 @@ _LOW_IS_GOOD: Final = re.compile(r"toxicity|latency")
 _HIGH_IS_GOOD: Final = re.compile(
     r"answer_|faithfulness|relevance|exact_match|rouge|bleu|precision_at|recall_at|ndcg_at|professionalism|correctness"
 )
-_JUDGE_FAILED: Final = "Failed to"
-_FAILED: Final = "{n} scores are empty since the judge failed; unscored"
-_EMPTY: Final = "{n} scores are empty; unscored"
-_REPEATED: Final = "{n} rows repeat an earlier question and its reference, and are its trials"
-_PUBLISHED: Final = "published numbers without items: no two models can be compared item by item"
+_ITEM: Final = ":item"  # the name of no column
 
 
-class _Reader:
-    def __init__(self, file: FormatFile[list[Any]]) -> None:
-        self.file = file
-        self.columns: list[str] = []
-        self.metrics: dict[str, str] = {}
-        self.items: list[str] = []
-
-    def rows(self, record: list[Any]) -> Iterator[Sample]:
-        if not self.columns:
-            self.name([as_text(column) or "" for column in as_list(self.file.members.get("columns"))])
-        if len(record) != len(self.columns):
-            self.file.leave_out("not as many cells as columns")
-            return
-        row: Row = dict(zip(self.columns, record, strict=True))
-        item = item_of({name: row[name] for name in self.items if row[name] is not None})
-        if item is None:
-            self.file.leave_out("nothing asks what could name the item")
-            return
-        trial = self.file.trial(item)
-        self.file.count(_REPEATED, trial > 0)
-        shared: Row = {"run": self.run(), "item": item, "trial": trial}
-        shared |= {"latency_s": row.get("latency"), "output_tokens": row.get("token_count")}
-        yield (
-            shared,
-            [
-                (metric, self.outcome(row[column], row.get(f"{metric}/justification")))
-                for column, metric in self.metrics.items()
-            ],
+def _rows(records: list[list[Any]], file: FormatFile[list[Any]]) -> tuple[list[Row], list[str]]:
+    """Return cells by their column, with what names the item; a score that is lacking gives way to its justification."""
+    columns = [as_text(column) or "" for column in as_list(file.members.get("columns"))]
+    if not columns:
+        raise UnreadableFileError(
+            f"{file.path}: its data come before its columns, or it has none; write it in pandas' split "
+            'orientation: {"columns": [...], "data": [[...], ...]}'
         )
+    if len(set(columns)) < len(columns):
+        raise UnreadableFileError(f"{file.path}: two columns have one name; rename one of them")
+    asked = [name for name in _ASKED if name in columns]
+    others = [name for name in columns if "/" not in name and name not in _ANSWER]
+    names = [*asked, *(name for name in _REFERENCE if name in columns)] if asked else others
+    beside = {name: f"{metric}/justification" for metric, name in _metrics(columns).items()}
+    rows: list[Row] = []
+    places: list[str] = []
+    for record, place in zip(records, file.locators, strict=True):
+        if len(record) != len(columns):
+            file.leave_out("not as many cells as columns", place)
+            continue
+        row: Row = dict(zip(columns, record, strict=True))
+        lacking = {name: [row.get(why)] for name, why in beside.items() if row[name] is None}
+        rows.append({**row, **lacking, _ITEM: item_of({name: row[name] for name in names if row[name] is not None})})
+        places.append(place)
+    return rows, places
 
-    def run(self) -> str:
-        return self.file.run(None, config=json_text({"file": self.file.source.path.name}))
 
-    def name(self, columns: list[str]) -> None:
-        """Find out what the columns are for."""
-        path = self.file.source.path
-        if not columns:
-            raise UnreadableFileError(
-                f"{path}: its data come before its columns, or it has none; write it in pandas' split "
-                'orientation: {"columns": [...], "data": [[...], ...]}'
-            )
-        if len(set(columns)) < len(columns):
-            raise UnreadableFileError(f"{path}: two columns have one name; rename one of them")
-        self.columns = columns
-        self.metrics = {name: found["metric"] for name in columns if (found := _SCORE.fullmatch(name))}
-        asked = [name for name in _ASKED if name in columns]
-        others = [name for name in columns if "/" not in name and name not in _ANSWER]
-        self.items = [*asked, *(name for name in _REFERENCE if name in columns)] if asked else others
+def _metrics(columns: Iterable[str]) -> dict[str, str]:
+    return {found["metric"]: name for name in columns if (found := _SCORE.fullmatch(name))}
 
-    def outcome(self, value: object, justification: object) -> Said:
-        number = as_number(value)
-        if number is not None:
-            return number
-        said = first_line(justification) if justification is not None else ""
-        failed = said.startswith(_JUDGE_FAILED)
-        empty = value is None or value != value  # noqa: PLR0124 - NaN is not equal to itself
-        self.file.count(_FAILED if failed else _EMPTY, empty)
-        reason = f"the judge failed: {said}" if failed else "there is no score" if empty else "the score is no number"
-        return unscored(reason, held(value))
 
-    def finish(self) -> tuple[Sample, ...]:
-        """Publish the means that were saved with the table, or without it."""
-        source, run = self.file.source, self.run()
-        alone = plain_name(source.path) == _METRICS
-        for path in (source.path,) if alone else source.companions:
-            for key, value in as_dict(load_json(path)).items():
-                if not isinstance(value, bool) and as_number(value) is not None:
-                    mean = _MEAN.fullmatch(key)
-                    name = mean["metric"] if mean else key
-                    self.file.publish(value, run, name)
-                    self.file.metric(name, higher_is_better=_better(name))
-        if alone:
-            self.file.count(_PUBLISHED)
-        return ()
+def _said(value: object) -> Said:
+    number = as_number(value)
+    if number is not None:
+        return number
+    if not isinstance(value, list):
+        return unscored("the score is no number", held(value))
+    why = next((first_line(each) for each in as_list(cast("object", value)) if each is not None), "")
+    return unscored(f"the judge failed: {why}" if why.startswith("Failed to") else "there is no score")
+
+
+def _finish(file: FormatFile[list[Any]]) -> None:
+    """Publish the means that were saved with the table, or without it."""
+    source = file.source
+    alone = plain_name(source.path) == _METRICS
+    for path in (source.path,) if alone else source.companions:
+        for key, value in as_dict(load_json(path)).items():
+            if not isinstance(value, bool) and as_number(value) is not None:
+                mean = _MEAN.fullmatch(key)
+                name = mean["metric"] if mean else key
+                file.publish(
+                    value, next(iter(file.runs), "") or file.run(None, config={"file": source.path.name}), name
+                )
+                file.metric(name, higher_is_better=_better(name))
+    if alone:
+        file.note("published numbers without items: no two models can be compared item by item")
 
 
 def _sources(files: Sequence[Path]) -> Iterable[Source | Problem]:
@@ -132,7 +112,7 @@ def _better(metric: str) -> bool | None:
 
 
 _SHAPES: Final = (*OBJECT, "lines")
-FORMAT: Final = Format(
+FORMAT: Final[Format[list[Any]]] = Format(
     name="mlflow",
     title="MLflow evaluations (eval_results_table.json, metrics.json)",
     version="2",
@@ -151,7 +131,17 @@ FORMAT: Final = Format(
         Sign("columns", text=('"data":', '/value"'), shapes=_SHAPES),
     ),
     record=list[Any],
-    reader=_Reader,
+    inner=_rows,
+    fields={"latency_s": "latency", "output_tokens": "token_count"},
+    scores=lambda rows, _: _metrics(rows[0]),
+    reads=_said,
+    asked=(_ITEM,),
+    identity=as_text,
+    repeated=True,
+    about=lambda file: {"config": {"file": file.source.path.name}},
+    finish=_finish,
+    counts={"{n} scores are empty since the judge failed": pl.col("status_reason").str.starts_with("the judge failed")},
+    unscored="{n} scores are empty or no numbers; unscored",
     lists=("data",),
     keep=("columns",),
     facts=(_METRICS,),

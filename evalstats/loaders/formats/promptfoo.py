@@ -29,7 +29,7 @@ from evalstats.loaders.values import (
 
 _ERROR: Final = 2  # promptfoo's failureReason: 0 none, 1 an assertion, 2 an error
 _LABEL_CHARS: Final = 40
-# What older versions say where a judge failed; newer ones mark it with graderError.
+# What older versions say where a judge failed; newer ones mark it.
 _JUDGE_FAILED: Final = (
     *("Could not extract JSON from", "Could not parse", "llm-rubric produced malformed response", "API call error"),
     *("Scoring function error", "No output from grader", "Grading error", "API error"),

@@ -143,9 +143,7 @@ SYSTEMS: Final[Format[Any]] = replace(
     upstream=_UPSTREAM,
     signs=(
         Sign(
-            confidence=0.85,
-            opening=rf'\{{\s*{_ISSUE}\{{\s*{_ISSUE}\{{[^{{}}\[\]]*"resolved"\s*:',
-            shapes=("object", "lines"),
+            "", 0.85, opening=rf'\{{\s*{_ISSUE}\{{\s*{_ISSUE}\{{[^{{}}\[\]]*"resolved"\s*:', shapes=("object", "lines")
         ),
     ),
     record=_System,
