@@ -111,7 +111,7 @@ _MODULES: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("formats.wildbench", "SCORES PAIRS", _ANY),
     ("formats.langsmith", "FORMAT RUNS", _ANY),
     ("formats.langsmith", "UPLOAD", _JSON),
-    ("formats.langsmith", "PAGE", _ANY),
+    ("formats.langsmith_page", "PAGE", _ANY),
     ("formats.braintrust", "FORMAT", _ANY),
     ("helm", "LOADER", _JSON),
     ("formats.terminal_bench", "FORMAT", _JSON),

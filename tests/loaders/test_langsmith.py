@@ -10,8 +10,9 @@ import pytest
 import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, read_head, with_digest
-from evalstats.loaders.formats.langsmith import FORMAT, PAGE
+from evalstats.loaders.formats.langsmith import FORMAT
 from evalstats.loaders.formats.langsmith import UPLOAD as UPLOADED
+from evalstats.loaders.formats.langsmith_page import PAGE
 from evalstats.loaders.records import item_of
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData

@@ -1,22 +1,17 @@
 """LangSmith: the results of one experiment as a table, as runs, or as the body that uploads an experiment.
 
 Read are `ExperimentResults.to_pandas()` and `Client.get_test_results()`; runs as `Client.list_runs()` gives them; the body of
-`/datasets/upload-experiment`; the file that the page of an experiment offers, whose columns its user may have changed. The item
-is a digest of inputs and reference, since the table of `get_test_results` names no example. A run that failed is an error
-whatever its feedback says.
+`/datasets/upload-experiment`. The item is a digest of inputs and reference, since the table of `get_test_results` names no
+example. A run that failed is an error whatever its feedback says.
 """
 
-import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from statistics import fmean
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import polars as pl
 
-from evalstats.errors import UnreadableFileError
-from evalstats.grammar import comma_list
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sign
 from evalstats.loaders.record_columns import members_of
 from evalstats.loaders.records import item_of
@@ -24,15 +19,8 @@ from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_number, as_text, dicts, get, times_of
 
 _PREFIXES: Final = {"inputs": "in", "input": "in", "reference": "ref", "feedback": "score"}
-_PAGE_NAMES: Final = {"reference_output": "reference_outputs", "latency_seconds": "latency", "model_name": "model"}
-# Columns of the page of an experiment that are no feedback; they may be renamed, hidden and broken out there.
-_PAGE_FACTS: Final = re.compile(
-    r"inputs|outputs|reference_outputs|(?:.*_)?(?:id|name|status|error|run|created_at|modified_at|start_time|end_time|latency|time"
-    r"|duration|tokens?|cost|url|split|model|repetition|metadata|tags|notes?|comments?|first_token|)"
-)
-_LOOKED_AT: Final = 1_000
-_NO_VALUE: Final = frozenset({"", "nan", "none", "null", "<na>"})
-_WORDS: Final = {"true": 1.0, "false": 0.0}
+NO_VALUE: Final = frozenset({"", "nan", "none", "null", "<na>"})
+WORDS: Final = {"true": 1.0, "false": 0.0}
 _COMMENTS: Final = "note"  # the key of free remarks, which are no feedback
 _NO_NUMBER: Final = "the feedback is no number"
 _SEVERAL: Final = "{n} rows have several scores of one key; their mean is taken, as LangSmith does"
@@ -41,10 +29,10 @@ _BELOW: Final = "{n} runs belong to no example or lie below another run, and are
 
 def _feedback(value: object) -> Said:
     word = value.strip().lower() if isinstance(value, str) else None
-    if value is None or word in _NO_VALUE:
+    if value is None or word in NO_VALUE:
         return unscored("there is no feedback", held(value))
     number = as_number(value)
-    number = _WORDS.get(word or "") if number is None else number
+    number = WORDS.get(word or "") if number is None else number
     return unscored(_NO_NUMBER, held(value)) if number is None else number
 
 
@@ -189,58 +177,4 @@ UPLOAD: Final[Format[Any]] = replace(
     asked=("inputs", "expected_outputs"),
     identity=item_of,
     arranged=_uploaded,
-)
-
-
-@lru_cache(maxsize=1_000)
-def _page_name(name: str) -> str:
-    """Return a column's name as the page of an experiment may have it, spelled in one way; that of feedback as it is."""
-    plain = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
-    plain = _PAGE_NAMES.get(plain, plain)
-    return plain if _PAGE_FACTS.fullmatch(plain) else name
-
-
-def _page(rows: list[Row], file: FormatFile[Any]) -> tuple[list[Row], pl.Series]:
-    found = [{_page_name(name): value for name, value in row.items()} for row in rows]
-    for row in found:
-        if row.get("error") is None and str(row.get("status")).lower() == "error":
-            row["error"] = "the run failed; the file does not say why"
-    return found, file.locators
-
-
-def _columns_of_feedback(rows: Sequence[Row], file: FormatFile[Any]) -> dict[str, str]:
-    """Return the columns that are no known fact and hold numbers, or words for right and wrong, wherever they hold anything."""
-    if "feedback" not in file.kept:
-        names = [name for name in members_of(rows[:1]) if not _PAGE_FACTS.fullmatch(_page_name(name))]
-        cells = {name: {str(row[name]).strip().lower() for row in rows[:_LOOKED_AT]} - _NO_VALUE for name in names}
-        file.kept["feedback"] = found = {
-            name: name
-            for name, texts in cells.items()
-            if texts and all(text in _WORDS or as_number(text) is not None for text in texts)
-        }
-        if not found:
-            raise UnreadableFileError(
-                f"{file.source.path}: has no column of feedback, one with a number in each row; "
-                f"found {comma_list(file.head.columns, 12)}"
-            )
-    return cast("dict[str, str]", file.kept["feedback"])
-
-
-PAGE: Final[Format[Any]] = replace(
-    FORMAT,
-    name="langsmith-page",
-    title="LangSmith's page of an experiment (.csv)",
-    signs=(
-        Sign(
-            confidence=0.6,
-            like=(r"(?i)[\W_]*inputs[\W_]*", r"(?i)[\W_]*outputs[\W_]*", r"(?i)[\W_]*reference[\W_]+outputs?[\W_]*"),
-            shapes=("text",),
-        ),
-    ),
-    inner=_page,
-    fields={"model": "model", "latency_s": "latency", "error": "error", "_example": "example_id"},
-    scores=_columns_of_feedback,
-    asked=("inputs", "reference_outputs"),
-    cells=("inputs", "reference_outputs"),
-    identity=item_of,
 )
