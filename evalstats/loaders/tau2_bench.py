@@ -17,6 +17,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
@@ -52,6 +53,10 @@ _USUAL_AGENT = "llm_agent"
 _NEVER_RAN = "infrastructure_error"
 _FAILED_WITHOUT_AGENT = ("unexpected_error", "user_error")
 _BESIDE: Final = ("info", "timestamp", "tasks", "simulation_index")
+_CONFIG_FIELDS: Final = (
+    "num_trials", "max_steps", "max_errors", "seed", "speech_complexity", "text_streaming_config", "audio_native_config",
+    "retrieval_config", "retrieval_config_kwargs",
+)  # fmt: skip
 _SECRET = ("api_key", "apikey", "_token", "authorization", "password", "secret", "credentials", "headers")
 
 
@@ -133,9 +138,33 @@ def read_results(source: Source) -> Iterator[Rows | Frame | Problem]:
         for name, binary in tally.binary.items()
     ]
     yield Rows(table="metrics", rows=metrics)
-    yield Rows(table="runs", rows=[_run_row(common, info, records.members.get("timestamp"))])
+    policy = as_text(get(info, "environment_info", "policy"))
+    config = {name: info[name] for name in _CONFIG_FIELDS if info.get(name) is not None}
+    for side in ("agent_info", "user_info"):
+        config[side] = {name: get(info, side, name) for name in ("implementation", "llm", "llm_args")}
+    run: Row = {
+        **{name: common[name] for name in ("run", "model", "system", "benchmark")},
+        "harness": "tau2-bench",
+        "harness_version": as_text(info.get("git_commit")),
+        "prompt_hash": hashlib.sha256(policy.encode()).hexdigest() if policy else None,
+        "temperature": as_number(get(info, "agent_info", "llm_args", "temperature")),
+        "factor_names": [],
+        "dependence": [],
+        "config": json.dumps(_without_secrets(config)),
+        "timestamp": as_time(records.members.get("timestamp")),
+    }
+    yield Rows(table="runs", rows=[run])
     yield from records.problems()
-    yield from source.notes(_doubts(info, len(as_list(records.members.get("tasks"))), tally))
+    n, n_tasks, n_trials = (
+        len(tally.seen),
+        len(as_list(records.members.get("tasks"))),
+        as_whole(info.get("num_trials")) or 0,
+    )
+    if n < n_tasks * n_trials:
+        expected = f"{n_tasks * n_trials} simulations ({n_tasks} tasks, {n_trials} trials each)"
+        yield from source.notes([f"holds {n} of {expected}; the rest are missing"])
+    elif not n:
+        yield from source.notes(["holds no simulations"])
     yield from source.notes(told(tally.counts, file=source.path.name))
 
 
@@ -306,28 +335,6 @@ def _common(source: Source, info: Row) -> Row:
     }
 
 
-def _run_row(common: Row, info: Row, timestamp: object) -> Row:
-    policy = as_text(get(info, "environment_info", "policy"))
-    kept = (
-        *("num_trials", "max_steps", "max_errors", "seed", "speech_complexity", "text_streaming_config"),
-        *("audio_native_config", "retrieval_config", "retrieval_config_kwargs"),
-    )
-    config = {name: info[name] for name in kept if info.get(name) is not None}
-    for side in ("agent_info", "user_info"):
-        config[side] = {name: get(info, side, name) for name in ("implementation", "llm", "llm_args")}
-    return {
-        **{name: common[name] for name in ("run", "model", "system", "benchmark")},
-        "harness": "tau2-bench",
-        "harness_version": as_text(info.get("git_commit")),
-        "prompt_hash": hashlib.sha256(policy.encode()).hexdigest() if policy else None,
-        "temperature": as_number(get(info, "agent_info", "llm_args", "temperature")),
-        "factor_names": [],
-        "dependence": [],
-        "config": json.dumps(_without_secrets(config)),
-        "timestamp": as_time(timestamp),
-    }
-
-
 def _without_secrets(value: object) -> object:
     """Leave out what may be a credential: settings are passed on, keys are not."""
     if parts := as_list(value):
@@ -337,27 +344,12 @@ def _without_secrets(value: object) -> object:
     return value
 
 
-def _doubts(info: Row, n_tasks: int, tally: _Tally) -> Iterator[str]:
-    n, n_trials = len(tally.seen), as_whole(info.get("num_trials")) or 0
-    if n < n_tasks * n_trials:
-        expected = f"{n_tasks * n_trials} simulations ({n_tasks} tasks, {n_trials} trials each)"
-        yield f"holds {n} of {expected}; the rest are missing"
-    elif not n:
-        yield "holds no simulations"
-
-
 TEMPLATE_MARK: Final = "A_EXAMPLE_"
 
 _MAX_CHARS = 4 << 20  # a submission is a few kB
 _PASS = re.compile(r"pass_([1-9]\d*)")
 _FIRST_VERSION = "original tau-bench"
 _LESS_IS_BETTER: Final = re.compile("latency|interruption|^cost_usd$")
-
-
-def is_template(head: Head) -> bool:
-    """Whether a submission is one of the invented examples that lie among the real ones."""
-    named = head.path.name.startswith(TEMPLATE_MARK) or head.path.parent.name.startswith(TEMPLATE_MARK)
-    return named or head.members.get("model_organization") == "Example Organization"
 
 
 def read_submission(source: Source) -> Iterator[Rows | Problem]:
@@ -487,7 +479,9 @@ def kind_of(head: Head) -> Kind | None:
     if {"id", "task_id", "termination_reason"} <= keys:
         return "simulation"
     if {"model_name", "model_organization", "results"} <= keys or {"model_name", "submitting_organization"} <= keys:
-        return "template" if is_template(head) else "submission"
+        invented = head.members.get("model_organization") == "Example Organization"
+        named = (head.path.name, head.path.parent.name)
+        return "template" if invented or any(name.startswith(TEMPLATE_MARK) for name in named) else "submission"
     if head.name.endswith("split_tasks.json") and all(isinstance(part, list) for part in head.members.values()):
         return "tasks"
     if {"submissions", "voice_submissions"} <= keys or head.members.get("title") == "Tau2-Bench Leaderboard Submission":
@@ -559,17 +553,14 @@ def _beside(path: Path) -> tuple[Path, ...]:
     folder = path.parent / _SIMULATIONS
     if path.name not in _RESULTS_NAMES or not folder.is_dir() or folder.is_symlink():
         return ()
-    found = (file for file in sorted(folder.iterdir()) if file.name.endswith(_ENDINGS))
-    plain = (file for file in found if file.is_file() and not file.is_symlink() and not file.name.startswith("."))
-    return tuple(file for file in plain if not _holds_results(file))
-
-
-def _holds_results(path: Path) -> bool:
-    """Whether a file in a folder of that name is a run of its own, as older versions saved them."""
-    try:
-        return kind_of(read_head(path)) == "results"
-    except UnreadableFileError:
-        return False  # it counts as a simulation, and reading it will say what is wrong
+    found: list[Path] = []
+    for file in sorted(folder.iterdir()):
+        if file.name.endswith(_ENDINGS) and file.is_file() and not file.is_symlink() and not file.name.startswith("."):
+            with suppress(UnreadableFileError):  # it counts as a simulation, and reading it will say what is wrong
+                if kind_of(read_head(file)) == "results":  # a run of its own, as older versions saved them
+                    continue
+            found.append(file)
+    return tuple(found)
 
 
 LOADER: Final = Tau2BenchLoader()
