@@ -23,7 +23,7 @@ from msgspec import Struct
 from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_batches, plain_name, read_head, readable_name
 from evalstats.loaders.files import load_json
-from evalstats.loaders.format_columns import counts, floats, texts
+from evalstats.loaders.format_columns import MAKERS, counts, floats, texts
 from evalstats.loaders.rows import Ranges, Row, SeenKeys, held, told, unscored
 from evalstats.loaders.typed_records import Other, Plain, TypedRecords
 from evalstats.loaders.values import (
@@ -95,8 +95,6 @@ _WITHOUT: Final = "{n} instances have requests and no statistics; they are unsco
 _TWICE: Final = "{n} statistics appear twice with different values; the first is kept"
 _BAD: Final = "no instance_id, no whole train_trial_index, or no list of stats"
 _BAD_NUMBERS: Final = "{n} statistics have no name and were dropped"
-
-_LARGEST: Final = 2.0**63  # for a whole number of 64 bits
 
 Key = tuple[str, str, int]
 _KEY: Final = {"item": pl.String, "variant": pl.String, "trial": pl.Int64}
@@ -395,11 +393,9 @@ class _Run:
         ).with_row_index("_stat")
         self._counts[_BAD_NUMBERS] += int((found["_name"].fill_null("") == "").sum())
         for name, column in _COLUMNS.items():
-            is_count = (pl.col("score") == pl.col("score").round()) & (pl.col("score") < _LARGEST)
-            fits = (pl.col("score") >= 0) & (pl.lit(column == "latency_s") | is_count)
-            value = pl.when(fits).then("score").alias(column)
-            last = found.filter(_name=name).unique("_of", keep="last", maintain_order=True).select("_of", value)
-            entries = entries.join(last, on="_of", how="left", maintain_order="left") if last.height else entries
+            last = found.filter(_name=name).unique("_of", keep="last", maintain_order=True)
+            values = MAKERS[column](last["score"].to_list()).alias(column)
+            entries = entries.join(last.select("_of", values), on="_of", how="left") if last.height else entries
         is_score = {name: self._is_score(name) for name in found["_name"].drop_nulls().unique().to_list()}
         found = found.filter(pl.col("_name").is_in([name for name, holds in is_score.items() if holds]))
         found = found.join(entries, on="_of", how="left", maintain_order="left").with_columns(
@@ -409,16 +405,13 @@ class _Run:
         key = (*_KEY, "metric")
         again, same = self._met.again(found.select(key)), self._said.again(found.select(*key, "score"))
         self._counts[_TWICE] += int((again & ~same).sum())
-        failure, none = pl.col("_failure"), pl.col("score").is_null()
+        failed, none = pl.col("_failure").is_not_null(), pl.col("score").is_null()
         why = pl.when(pl.col("_n") == 0).then(pl.lit("its count is 0")).otherwise(pl.lit("its mean is no number"))
+        state = pl.when(failed).then(pl.lit("error")).when(none).then(pl.lit("unscored")).otherwise(pl.lit("scored"))
         found = found.filter(~again).with_columns(
-            score=pl.when(failure.is_null()).then("score"),
-            status=pl.when(failure.is_not_null())
-            .then(pl.lit("error"))
-            .when(none)
-            .then(pl.lit("unscored"))
-            .otherwise(pl.lit("scored")),
-            status_reason=pl.when(none | failure.is_not_null()).then(pl.coalesce(failure, why)),
+            score=pl.when(~failed).then("score"),
+            status=state,
+            status_reason=pl.when(none | failed).then(pl.coalesce("_failure", why)),
         )
         raw = [
             None if status == "scored" else held(means[at])
