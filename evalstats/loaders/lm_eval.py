@@ -22,9 +22,10 @@ from typing import Any, ClassVar, Final, cast
 
 import polars as pl
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from evalstats.errors import UnreadableFileError
-from evalstats.grammar import comma_list
+from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, plain_name, read_head, readable_name
 from evalstats.loaders.files import iter_json_lines
 from evalstats.loaders.format_columns import states, texts
@@ -380,8 +381,19 @@ class LmEvalLoader:
         return Match(confidence=0.9 if settled else 0.6, reason="results with lm-eval's metric keys")
 
     def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
-        """Group results and samples by folder and time stamp."""
-        return group(files)
+        """Group results and samples by folder and time stamp; a results file that is given alone has its samples beside it."""
+        for source in group(files):
+            stamp, folder = stamp_of_name(plain_name(source.path)), source.path.absolute().parent
+            if source.companions or not stamp or task_of_name(plain_name(source.path)):
+                yield source
+                continue
+            named = (
+                path for path in sorted(folder.iterdir()) if task_of_name(name := plain_name(path)) and stamp in name
+            )
+            beside = tuple(path for path in named if path.is_file() and not path.is_symlink())
+            yield replace(source, companions=beside)
+            if beside:
+                yield from source.notes([f"its samples lie beside it ({plural(len(beside), 'file')}) and are read too"])
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes of all samples, then the published numbers, metrics and runs."""

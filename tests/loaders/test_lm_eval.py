@@ -352,6 +352,15 @@ def test_a_group_whose_tasks_share_no_metric_is_a_list_of_benchmarks(tmp_path: P
     }
 
 
+def test_a_results_file_given_alone_is_read_with_the_samples_beside_it(tmp_path: Path) -> None:
+    path = write_run(tmp_path, results({"t": {"acc,none": 1.0}}), {"t": [sample(0, acc=1.0)]})
+    write(tmp_path / "samples_t_2020-01-01T00-00-00.jsonl", lines([sample(7, acc=0.0)]))
+    (source, told) = LOADER.plan([path])
+    assert isinstance(source, Source)
+    assert [each.name for each in source.companions] == [f"samples_t_{STAMP}.jsonl"]
+    assert "its samples lie beside it (1 file) and are read too" in str(told)
+
+
 def test_the_first_metric_of_samples_without_results_is_their_headline(tmp_path: Path) -> None:
     write(tmp_path / "org__m" / f"samples_t_{STAMP}.jsonl", lines([sample(0, acc=1.0, acc_norm=0.0)]))
     assert load(tmp_path).metrics.filter("primary")["metric"].to_list() == ["acc"]
