@@ -32,8 +32,6 @@ from evalstats.schema.interchange import (
 )
 from evalstats.schema.tables import check_table
 
-_UPDATE: Final = "update evalstats-toolkit"
-
 
 class ExportedTablesLoader:
     """Loader of what `evalstats export --to parquet|csv|json` wrote."""
@@ -65,7 +63,12 @@ class ExportedTablesLoader:
     def read(self, source: Source) -> Iterator[Frame | Rows | Problem]:
         """Yield every table as it was when it was exported."""
         described = as_dict(load_json(source.path))
-        _check_version(described, source.path)
+        version = described.get("version")
+        if described.get("format") != FORMAT or not isinstance(version, int):
+            raise InputError(f"{source.path}: is not the description of exported tables; export the data again")
+        if version > VERSION:
+            newer = f"was written by a newer evalstats (version {version} of this export); update evalstats-toolkit"
+            raise InputError(f"{source.path}: {newer}")
         entries = {str(entry.get("file")): entry for entry in dicts(described.get("tables"))}
         there = {path.name: path for path in source.companions}
         for name in sorted(entries.keys() - there.keys()):
@@ -89,14 +92,6 @@ class ExportedTablesLoader:
             path, message = as_text(problem.get("path")) or str(source.path), as_text(problem.get("message"))
             if message:
                 yield Problem(path=path, message=message, severity="note")
-
-
-def _check_version(described: dict[str, object], path: Path) -> None:
-    version = described.get("version")
-    if described.get("format") != FORMAT or not isinstance(version, int):
-        raise InputError(f"{path}: is not the description of exported tables; export the data again")
-    if version > VERSION:
-        raise InputError(f"{path}: was written by a newer evalstats (version {version} of this export); {_UPDATE}")
 
 
 def _table(path: Path, entry: dict[str, object]) -> tuple[TableName, pl.DataFrame]:

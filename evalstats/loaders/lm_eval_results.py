@@ -270,7 +270,19 @@ class Results:
         versions = {task: as_text(self.part("versions").get(task)) for task in tasks}
         shots = {task: self.shots(task) for task in tasks}
         temperatures = {task: self.temperature(task) for task in tasks}
-        config = self._config(tasks, versions=versions, shots=shots, temperatures=temperatures)
+        config = self.part("config")
+        limit = as_number(config.get("limit"))
+        if limit is not None and limit < 1:  # a share of each task's documents
+            counts = [self.effective(task) for task in tasks]
+            limit = None if limit < 0 or None in counts else sum(count for count in counts if count is not None)
+        kept: Row = {name: config.get(name) for name in _CONFIG_FIELDS}
+        kept |= {name: self.members.get(name) for name in _MEMBER_FIELDS}
+        by_task: dict[str, Mapping[str, object]] = {"versions": versions, "shots": shots, "temperatures": temperatures}
+        kept |= {name: values for name, values in by_task.items() if _agreed(values.values()) is None}
+        kept["task_hashes"] = {task: self.part("task_hashes").get(task) for task in tasks}
+        repeats = {task: self.part("configs", task).get("repeats") for task in tasks}
+        kept["repeats"] = {task: number for task, number in repeats.items() if number not in (None, 1)}
+        kept = {name: value for name, value in kept.items() if value not in ({}, None)}
         return {
             "run": run,
             "model": model,
@@ -282,30 +294,11 @@ class Results:
             "n_shots": _agreed(shots.values()),
             "prompt_hash": self.prompt_hash(tasks),
             "temperature": _agreed(temperatures.values()),
-            "item_limit": self._limit(tasks),
+            "item_limit": None if limit is None else as_count(int(limit)),
             "status": "success" if self.members else None,
-            "config": json_text(config) if self.members else None,
+            "config": json_text(kept) if self.members else None,
             "timestamp": as_time(self.members.get("date")),
         }
-
-    def _limit(self, tasks: Sequence[str]) -> int | None:
-        limit = as_number(self.part("config").get("limit"))
-        if limit is None or limit < 0:
-            return None
-        if limit >= 1:
-            return as_count(int(limit))
-        counts = [self.effective(task) for task in tasks]  # a limit below 1 is a share of each task's documents
-        return None if None in counts else sum(count for count in counts if count is not None)
-
-    def _config(self, tasks: Sequence[str], **by_task: Mapping[str, object]) -> dict[str, object]:
-        config = self.part("config")
-        kept: dict[str, object] = {name: config[name] for name in _CONFIG_FIELDS if config.get(name) is not None}
-        kept |= {name: self.members[name] for name in _MEMBER_FIELDS if self.members.get(name) is not None}
-        kept |= {name: values for name, values in by_task.items() if _agreed(values.values()) is None}
-        kept["task_hashes"] = {task: self.part("task_hashes").get(task) for task in tasks}
-        repeats = {task: self.part("configs", task).get("repeats") for task in tasks}
-        kept["repeats"] = {task: number for task, number in repeats.items() if number not in (None, 1)}
-        return {name: value for name, value in kept.items() if value not in ({}, None)}
 
     def aggregate_rows(self, model: str, run_of: Mapping[str, str]) -> Iterator[Row]:
         """Yield the published numbers, each group once. `run_of` names the run of each benchmark.
