@@ -150,9 +150,13 @@ def indexed(path: Path) -> int:
     return len(list((path.parent / "simulations").iterdir()))
 
 
-def published_metrics(path: Path) -> int:
-    """Count the metrics of an lm-eval results file; standard errors stand beside them."""
-    return sum(
+def results_and_samples(path: Path) -> int:
+    """Count the metrics of an lm-eval results file, and those of the samples that are read with it.
+
+    Standard errors stand beside the former.
+    """
+    samples = path.parent.glob(f"samples_*_{path.stem.removeprefix('results_')}.jsonl")
+    return sum(map(metrics_of_lines, samples)) + sum(
         is_number(value) and "," in name and "_stderr," not in name
         for task in document(path)["results"].values()
         for name, value in task.items()
@@ -247,7 +251,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "every_eval_ever/helm/*/scenario.json": Refused(BESIDE),
     "every_eval_ever/helm/*/scenario_state.json": Refused("holds requests and no scores"),
     "every_eval_ever/inspect/*.json": Reads("inspect", {"scored": 8, "aggregates": 3}, inspect_json),
-    "every_eval_ever/lm_eval/results_*.json": Reads("lm-eval", {"aggregates": 2}, published_metrics),
+    "every_eval_ever/lm_eval/results_*.json": Reads("lm-eval", {"aggregates": 2, "scored": 10}, results_and_samples),
     "every_eval_ever/lm_eval/samples_*.jsonl": Reads("lm-eval", {"scored": 10}, metrics_of_lines),
     "every_eval_ever/skill_reference_conversion/README.md": Refused("text without columns"),
     "every_eval_ever/skill_reference_conversion/*_samples.jsonl": Reads("every-eval-ever", {"scored": 1}, n_lines),
@@ -261,7 +265,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "inspect_logs/*.json": Reads("inspect", {"scored": 46, "error": 3, "unscored": 1, "aggregates": 14}, inspect_json),
     "llmfao/*-comparisons.csv": Reads("arena-votes", {"comparisons": 19_681}, n_csv),
     "llmfao/*.jsonl": Refused(f"{BESIDE} LLMFAO's list of models or prompts"),
-    "lm_eval/*/results_*.json": Reads("lm-eval", {"aggregates": 7}, published_metrics),
+    "lm_eval/*/results_*.json": Reads("lm-eval", {"aggregates": 7, "scored": 60}, results_and_samples),
     "lm_eval/*/samples_*.jsonl": Reads("lm-eval", {"scored": 60}, metrics_of_lines),
     "lm_eval/task_yaml_used/*.yaml": Refused("no known format"),
     "lmarena_140k_sample/*.md": Refused("no column looks like a score"),
@@ -425,9 +429,13 @@ TWICE = {
     "inspect_logs": (Counter({"scored": 3, "aggregates": 3}), "has the task id and model of", 3),
     "benchbench": (Counter(), "", 0),
     "cruxeval": (Counter(), "", 0),
-    "every_eval_ever": (Counter({"aggregates": 48}), "", 0),
+    "every_eval_ever": (
+        Counter({"aggregates": 48, "scored": 10}),
+        "",
+        0,
+    ),  # samples beside results, as are those of lm_eval
     "llmfao": (Counter(), "read only one", 2),
-    "lm_eval": (Counter(), "", 0),
+    "lm_eval": (Counter({"scored": 60}), "", 0),
     "reasoning_gym": (Counter(), "", 0),
     "tau_bench": (Counter(), "", 0),
     "tenacious": (Counter(), "", 0),
