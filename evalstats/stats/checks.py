@@ -38,15 +38,27 @@ def as_codes(codes: ArrayLike, n: int, what: str = "clusters") -> tuple[IntArray
     if array.dtype.kind not in "iub":
         raise InputError(f"{what} are of type {array.dtype}; give integer codes")
     array = array.astype(np.int64)
-    low, high = int(array.min()), int(array.max())
-    if low < 0:
+    if (low := int(array.min())) < 0:
         raise InputError(f"{what} hold {low}; codes are 0 or more: give items without a level one of their own")
-    cheaper_to_count = high < 2 * n + 1000
+    levels, compact = levels_and_places(array)
+    return compact, int(levels.size)
+
+
+def levels_and_places(values: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the different whole numbers in order, and where each value stands among them.
+
+    >>> levels, places = levels_and_places(np.array([7, 3, 7]))
+    >>> levels.tolist(), places.tolist()
+    ([3, 7], [1, 0, 1])
+    """
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
+    cheaper_to_count = high - low < 4 * values.size + 1000
     if cheaper_to_count:
-        present = np.bincount(array) > 0
-        return (np.cumsum(present) - 1)[array].astype(np.int64), int(np.count_nonzero(present))
-    levels, compact = np.unique(array, return_inverse=True)
-    return compact.astype(np.int64), int(levels.size)
+        present = np.zeros(high - low + 1, dtype=np.bool_)
+        present[values - low] = True
+        return np.flatnonzero(present) + low, (np.cumsum(present) - 1)[values - low].astype(np.int64)
+    levels, places = np.unique(values, return_inverse=True)
+    return levels, places.astype(np.int64)
 
 
 def check_level(conf_level: float) -> float:

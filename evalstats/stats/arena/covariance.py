@@ -14,7 +14,7 @@ from evalstats.record import record
 from evalstats.stats.arena.bradley_terry import row_scores
 from evalstats.stats.arena.likelihood import PairFit, derivatives, linear_predictor, split_votes
 from evalstats.stats.arena.votes import VoteRows, summed
-from evalstats.stats.checks import FloatArray, IntArray, as_codes, few_effective
+from evalstats.stats.checks import FloatArray, IntArray, as_codes, few_effective, levels_and_places
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import SMALLEST_P
 
@@ -156,8 +156,7 @@ def model_clusters(rows: VoteRows, codes: IntArray | None) -> tuple[FloatArray, 
         squares = summed(both, np.concatenate([rows.weight_squares, rows.weight_squares]), n)
         largest = np.zeros(n)
     else:
-        # Clusters in order of their code, so that equal ones stand together in a sort of small whole numbers.
-        levels, place = np.unique(np.concatenate([codes, codes]) * n + both, return_inverse=True)
+        levels, place = levels_and_places(np.concatenate([codes, codes]) * n + both)
         held = summed(place, weight, levels.size)
         squares = summed(levels % n, held**2, n)
         largest = np.zeros(n)
@@ -303,7 +302,7 @@ def nested_in(columns: Sequence[IntArray]) -> list[int | None]:
 
     Of ways that are the same in other names the first is kept.
     """
-    counts = [int(np.unique(codes).size) for codes in columns]
+    counts = [levels_and_places(codes)[0].size for codes in columns]
     kept: list[int] = []
     parent: list[int | None] = [None] * len(columns)
     for w in sorted(range(len(columns)), key=lambda w: counts[w]):
@@ -318,8 +317,8 @@ def intersection(columns: Sequence[IntArray]) -> IntArray:
     """Return codes 0, 1, ... of the clusters that share a cluster in every way."""
     codes = columns[0]
     for other in columns[1:]:
-        codes = np.unique(codes * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1]
-    return as_codes(codes, codes.size)[0] if codes.size else codes
+        codes = levels_and_places(codes * (int(other.max(initial=0)) + 1) + other)[1]
+    return levels_and_places(codes)[1]
 
 
 ENOUGH_CLUSTERS = 40  # clusters that a way must be worth for claims by a multivariate t: see `strength_ranks`

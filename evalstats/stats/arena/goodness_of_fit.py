@@ -17,7 +17,7 @@ from evalstats.stats.arena.covariance import variances_of
 from evalstats.stats.arena.likelihood import PairFit, linear_predictor, tie_of_half, vote_law
 from evalstats.stats.arena.parametric_bootstrap import CheckCells, Simulated, VoteTables, pseudo_inverse
 from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows, stacked
-from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, check_level
+from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, check_level, levels_and_places
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
@@ -392,7 +392,7 @@ def clustered_mean(values: FloatArray, count: FloatArray, codes: IntArray | None
     if codes is None:
         squares, df = float(count @ rest**2) / max(1.0 - 1.0 / n, 1e-12), n - 1.0
     else:
-        _, place = np.unique(codes, return_inverse=True)
+        place = levels_and_places(codes)[1]
         size = np.bincount(place, weights=count)
         sums = np.bincount(place, weights=count * rest)
         squares = float((sums**2 / np.maximum(1.0 - size / n, 1e-12)).sum()) if size.size > 1 else 0.0

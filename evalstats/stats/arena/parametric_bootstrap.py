@@ -18,7 +18,7 @@ from evalstats.stats.arena.likelihood import (
     vote_law,
 )
 from evalstats.stats.arena.votes import A_WINS, B_WINS, TIE, VoteRows, summed
-from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count
+from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, levels_and_places
 from evalstats.stats.computation import one_thread
 
 # A logistic of mean m and normal noise of variance v is near expit(m / sqrt(1 + c v)).
@@ -80,10 +80,10 @@ def _shared_variance(
     """Return the variance of tastes to first order; 0 where no cluster has two votes."""
     k = rows.n_models
     low, high = np.minimum(rows.first, rows.second), np.maximum(rows.first, rows.second)
-    cell, place = np.unique(np.concatenate([codes * k + rows.first, codes * k + rows.second]), return_inverse=True)
+    cell, place = levels_and_places(np.concatenate([codes * k + rows.first, codes * k + rows.second]))
     pull = summed(place, np.concatenate([count * residual, -count * residual]), cell.size)
     known = summed(place, np.tile(count * slope, 2), cell.size)
-    _, pair = np.unique((codes * k + low) * k + high, return_inverse=True)
+    pair = levels_and_places((codes * k + low) * k + high)[1]
     met = np.bincount(pair, weights=count * slope)
     # A vote together with itself tells nothing of tastes.
     found = float(pull @ pull) - 2.0 * float(count @ residual**2)
@@ -495,9 +495,9 @@ def check_cells(fit: PairFit, rows: VoteRows) -> tuple[CheckCells, FloatArray, F
     turned = rows.first > rows.second
     low, high = np.where(turned, rows.second, rows.first), np.where(turned, rows.first, rows.second)
     offset = np.where(turned, -1.0, 1.0) * (rows.covariates @ fit.coefficients)
-    pairs, pair = np.unique(low * rows.n_models + high, return_inverse=True)
+    pairs, pair = levels_and_places(low * rows.n_models + high)
     classes, middle = _classes(offset, rows.count.astype(np.float64), pairs.size)
-    cell, place = np.unique(pair * middle.size + classes, return_inverse=True)
+    cell, place = levels_and_places(pair * middle.size + classes)
     of_pair = cell // middle.size
     count = rows.count.astype(np.float64)
     ahead = rows.outcome == np.where(turned, B_WINS, A_WINS)

@@ -11,7 +11,7 @@ from scipy.special import expit
 from evalstats.errors import InputError
 from evalstats.record import record
 from evalstats.stats.arena.parametric_bootstrap import ATTENUATION
-from evalstats.stats.checks import BoolArray, FloatArray, IntArray
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, levels_and_places
 from evalstats.stats.many.multiplicity import e_bh
 
 
@@ -200,7 +200,7 @@ def _local_models(votes: DecidedVotes) -> tuple[IntArray, IntArray]:
     """Return numbers of both models among those of the rater, shape (2, n), and how many models each rater met."""
     n_models = votes.uncertainty.size
     key = votes.rater * n_models + np.stack([votes.first, votes.second])
-    levels, place = np.unique(key, return_inverse=True)
+    levels, place = levels_and_places(key.ravel())
     owner = levels // n_models
     start = np.searchsorted(owner, np.arange(votes.n_raters))
     local = (np.arange(levels.size) - start[owner])[place.reshape(2, -1)]
@@ -324,7 +324,7 @@ def loyalty(votes: DecidedVotes, forecasts: FloatArray) -> Loyalty:
     rater = np.concatenate([votes.rater, votes.rater])
     won = np.concatenate([votes.a_won, ~votes.a_won])
     p = np.concatenate([forecasts, 1.0 - forecasts])
-    levels, cell = np.unique(rater * n_models + model, return_inverse=True)
+    levels, cell = levels_and_places(rater * n_models + model)
     met = np.bincount(cell, minlength=levels.size)
     wins = np.bincount(cell, weights=won, minlength=levels.size).astype(np.int64)
     # Against a loyalty fixed beforehand the order of votes does not matter.
@@ -493,13 +493,15 @@ def _cells(votes: DecidedVotes, taste: float, line: tuple[float, float]) -> _Cel
     model = np.concatenate([votes.first, votes.second])
     rater = np.concatenate([votes.rater, votes.rater])
     key = model * votes.n_raters + rater
-    levels, place, met = np.unique(key, return_inverse=True, return_counts=True)
+    levels, place = levels_and_places(key)
+    met = np.bincount(place)
     kept = met[place] >= FEWEST_MET
     order = np.flatnonzero(kept)[np.argsort(place[kept], kind="stable")]
     large = levels[met >= FEWEST_MET]
     owner = np.repeat(np.arange(large.size), met[met >= FEWEST_MET])
     against = np.concatenate([votes.second, votes.first])[order]
-    group, place, count = np.unique(owner * n_models + against, return_inverse=True, return_counts=True)
+    group, place = levels_and_places(owner * n_models + against)
+    count = np.bincount(place)
     ends = np.searchsorted(group // max(n_models, 1), np.arange(large.size), side="right")
     ahead = np.concatenate([eta, -eta])[order]
     won = np.bincount(place, weights=np.concatenate([votes.a_won, ~votes.a_won])[order], minlength=group.size)

@@ -9,13 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from evalstats.errors import InputError
 from evalstats.record import record
-from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.checks import FloatArray, IntArray, levels_and_places
 
 A_WINS, B_WINS, TIE, BOTH_BAD = 0, 1, 2, 3
 OUTCOMES = ("a", "b", "tie", "both_bad")
 _COLUMNS = ("first", "second", "outcome", "share", "weight", "weight_squares", "count", "covariates")
-# Whole numbers that lie within so many times as many as there are rows are counted, not sorted.
-_SPAN = 4
 
 
 @record
@@ -192,15 +190,9 @@ def _dense(values: NDArray[Any]) -> tuple[int, IntArray]:
     if values.size and values.dtype.kind == "f" and np.abs(values).max() < 2**31:
         whole = values.astype(np.int64)
         values = whole if np.array_equal(whole, values) else values
-    if values.size and np.issubdtype(values.dtype, np.integer):
-        low = int(values.min())
-        span = int(values.max()) - low + 1
-        counting_is_cheaper = span <= _SPAN * values.size
-        if counting_is_cheaper:
-            there = np.zeros(span, dtype=np.bool_)
-            there[values - low] = True
-            place = np.cumsum(there) - 1
-            return int(place[-1]) + 1, place[values - low].astype(np.int64)
+    if np.issubdtype(values.dtype, np.integer):
+        levels, place = levels_and_places(values.astype(np.int64, copy=False))
+        return levels.size, place
     levels, code = np.unique(values, return_inverse=True)
     return levels.size, code.reshape(-1).astype(np.int64)
 
