@@ -40,7 +40,8 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     made, total = own["simulated"].count(), own.height
     if made:
         what = "The data are simulated" if made == total else f"{made} of {total} runs are simulated"
-        found.append(Note(kind="simulated", text=f"{what}{f': {and_list(makers)}' if makers else ''}"))
+        link = "" if not makers else " " if all(by.startswith("by ") for by in makers) else ": "
+        found.append(Note(kind="simulated", text="".join((what, link, and_list(makers) if makers else ""))))
     if LOOKS in data.outcomes.columns and data.outcomes.filter(pl.col("run").is_in(list(runs)))[LOOKS].count():
         text = "The run was looked at after every batch and may have ended by what was seen: intervals for one look are too short"
         found.append(Note(kind="selection", text=text, remedy="Ask compare, whose interval holds at every look"))

@@ -116,11 +116,7 @@ def _with_columns(table: Table, titles: Iterable[str]) -> Table:
                 f"no column {title!r} in the table {table.id!r}{closest}; it has {', '.join(map(repr, known))}"
             )
         places += [place for place, name in enumerate(known) if name == title]
-    return replace(
-        table,
-        columns=tuple(table.columns[place] for place in places),
-        rows=tuple(tuple(row[place] for place in places) for row in table.rows),
-    )
+    return table.only(places)
 
 
 def _table(table: Table, label: str = "") -> str:

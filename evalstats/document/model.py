@@ -263,11 +263,12 @@ class Table:
             for i, column in enumerate(self.columns)
             if not self.rows or any(column.written(row[i]).strip(" –") for row in self.rows)
         ]
-        return replace(
-            self,
-            columns=tuple(self.columns[i] for i in kept),
-            rows=tuple(tuple(row[i] for i in kept) for row in self.rows),
-        )
+        return self.only(kept)
+
+    def only(self, places: Sequence[int]) -> "Table":
+        """Return the table with the columns at these places, in their order."""
+        rows = tuple(tuple(row[place] for place in places) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[place] for place in places), rows=rows)
 
 
 @record

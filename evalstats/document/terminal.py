@@ -38,7 +38,7 @@ from evalstats.errors import Option
 _ANSI: dict[Tone, str] = {"good": "1;32", "bad": "1;31", "caution": "1;33", "neutral": "1"}
 _GAP = "  "
 _SHOWN_NOTES = 3
-_NARROWEST_NAME = 8
+_NARROWEST_NAME = 12
 # A board of more rows keeps one line for each.
 _FOLDED_ROWS = 5
 
@@ -217,11 +217,7 @@ def _table(table: Table, width: int, *, full: bool) -> str:
             for place in links
             if is_web_address(str(row[place]))
         ]
-        bare = replace(
-            table,
-            columns=tuple(column for column in table.columns if column.kind != "link"),
-            rows=tuple(tuple(cell for place, cell in enumerate(row) if place not in links) for row in table.rows),
-        )
+        bare = table.only([place for place in range(len(table.columns)) if place not in links])
         return "\n".join([_table(bare, width, full=full), *addresses])
     left_out = len(table.rows) - table.most if table.most and not full else 0
     rows = [[one_line(cell) for cell in row] for row in table.written(table.most if left_out > 1 else None)]
@@ -230,6 +226,12 @@ def _table(table: Table, width: int, *, full: bool) -> str:
     heads = _folded_titles(titles, rows, kept, width)
     one_line_each = not full and len(rows) > _FOLDED_ROWS
     cells, widths = _fitted(heads, rows, table.columns, kept, width, one_line_each=one_line_each)
+    if _total(widths) > width and len(kept) > 2:
+        # As many columns as fit, and the others below them, again behind the names of the rows.
+        first, *others = kept
+        n = max([k for k in range(1, len(others)) if _total({i: widths[i] for i in kept[: k + 1]}) <= width], default=1)
+        above, below = table.only((first, *others[:n])), table.only((first, *others[n:]))
+        return "\n\n".join(_table(part, width, full=full) for part in (above, replace(below, caption="")))
 
     def lines_of(row: Sequence[Sequence[str]]) -> list[str]:
         tall = max((len(row[i]) for i in kept), default=0)
@@ -301,12 +303,14 @@ def _fitted(
     """
     cells = [[[cell] for cell in row] for row in rows]
     widths = _widths(heads, rows, kept)
-    words = [i for i in kept if columns[i].left]
+    words = [i for i in kept if columns[i].left and columns[i].kind != "verdict"]
     while words and _total(widths) > width:
         widest = max(words, key=lambda i: widths[i])
-        room = max(widths[widest] - (_total(widths) - width), _NARROWEST_NAME)
+        # Below its title's width nothing is won.
+        room = max(widths[widest] - (_total(widths) - width), _NARROWEST_NAME, *map(cell_width, heads[widest]))
+        words.remove(widest)
         if room >= widths[widest]:
-            break
+            continue
         names = [row[widest] for row in rows]
         short = kept_apart(names, room)
         lines = [[short[name]] for name in names] if one_line_each else narrowed(names, room)
@@ -315,7 +319,6 @@ def _fitted(
         widths[widest] = max(
             *map(cell_width, heads[widest]), *(cell_width(line) for row in cells for line in row[widest]), 0
         )
-        words.remove(widest)
     return cells, widths
 
 

@@ -21,9 +21,9 @@ def two(**columns: str | None) -> EvalData:
 def test_a_simulated_run_raises_a_banner_that_says_by_what() -> None:
     data = two(simulated="by a coin", note="fair")
     banner, source = run_notes(data, ["a-run", "b-run"])
-    assert (banner.kind, banner.text) == ("simulated", "1 of 2 runs are simulated: by a coin")
+    assert (banner.kind, banner.text) == ("simulated", "1 of 2 runs are simulated by a coin")
     assert (source.kind, source.text, source.caution) == ("source", "fair", False)
-    assert run_notes(data, ["a-run"])[0].text == "The data are simulated: by a coin"
+    assert run_notes(data, ["a-run"])[0].text == "The data are simulated by a coin"
     assert run_notes(two(simulated="yes"), ["a-run"])[0].text == "The data are simulated"
 
 

@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.document.escape import cell_width, clean, kept_apart, padded, shorten, wrapped
+from evalstats.document.model import Column, Document, Table
+from evalstats.document.names import named, told
+from evalstats.document.terminal import table_text, to_text
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)  # surrogates and controls included
 
@@ -117,3 +120,26 @@ def test_what_a_short_name_ends_in_stays() -> None:
         "model-a~bc353ae9": "…a~bc353ae9",
         "model-b~0c353ae9": "…b~0c353ae9",
     }
+
+
+def test_a_table_that_is_too_wide_is_set_in_parts_and_no_number_or_verdict_is_cut() -> None:
+    columns = [Column(title=f"Number {place}", kind="interval") for place in range(4)]
+    table = Table(
+        id="t",
+        columns=(Column(title="Model", kind="name"), *columns, Column(title="Verdict", kind="verdict")),
+        rows=tuple((name, *[(-10.5, 20.25)] * 4, "not separated") for name in MODELS),
+    )
+    text = table_text(table, width=50)
+    assert max(map(cell_width, text.splitlines())) <= 50
+    assert text.count("−10.5 to 20.2") == 4 * len(MODELS)
+    assert text.count("not separated") == len(MODELS)
+    assert text.count("gemma-7b-it") == 3
+
+
+def test_no_line_ends_within_a_name_or_an_interval() -> None:
+    headline = f"{named('a model of words')} leads by 3.5 pp (95% CI 0.4 to 6.3)"
+    document = told(Document(kind="score", title="", label="x", tone="good", headline=headline))
+    for width in range(30, 60):
+        text = to_text(document, width=width)
+        assert "a model of words" in text
+        assert "95% CI 0.4 to 6.3" in text

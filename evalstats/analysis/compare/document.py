@@ -578,10 +578,10 @@ def _methods(result: Comparison) -> Section | None:
         excludes = row.excludes_zero if row.ends is not None else (row.p_value or 0.0) <= 1 - result.conf_level
         if (row.ends is not None or row.p_value is not None) and excludes != result.excludes_zero:
             against.append(row.method)
-    head = "Both methods agree" if len(rows) == 2 else f"All {len(rows)} methods agree"
+    head = "The other methods of this difference agree"
     if against:
         n = len(against)
-        head = f"{n} of {len(rows)} methods {conjugate(n, 'disagree')}: {and_list(against, 3)}"
+        head = f"{plural(n, 'method')} {conjugate(n, 'disagree')} with the one that decides: {and_list(against, 3)}"
     digits = figures.digits_of(result)
     table = Table(
         id="methods",

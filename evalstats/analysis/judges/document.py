@@ -26,6 +26,7 @@ from evalstats.document.model import (
     drawn_interval,
     listed,
 )
+from evalstats.document.names import named
 from evalstats.document.numbers import interval_words, number, p_words
 from evalstats.grammar import and_list, plural
 
@@ -105,6 +106,8 @@ def document(result: JudgeReport) -> Document:
     also = " and people" if result.truth == "people" else ""
     what = " in ".join(part for part in (result.criterion, result.benchmark) if part)
     judge = best.name if len(result.rows) == 1 else f"any of {len(result.rows)} judges"
+    # Of several judges the number has an owner.
+    who_of = [named(best.name)] if len(result.rows) > 1 else []
     makers = (_errors, _models, _corrected, biases_section, _confusion, _spread)
     return Document(
         kind="judges",
@@ -113,7 +116,7 @@ def document(result: JudgeReport) -> Document:
         tone=tone,
         headline=_headline(result, favours),
         number=f"Alpha {number(best.estimate, 2)}",
-        number_words=", ".join(filter(None, (known, among, beside))),
+        number_words=", ".join(filter(None, (*who_of, known, among, beside))),
         interval=drawn_interval(
             best.estimate, best.ends, digits=2, origin=0.0, sides=_SIDES, conf_level=result.conf_level
         ),

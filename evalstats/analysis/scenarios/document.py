@@ -378,7 +378,7 @@ def _by_scenario(result: ScenarioModel) -> Table:
             return (row.name, row.estimate, worse, None, None, None)
         return (row.name, row.estimate, worse, own[0].estimate, own[0].ends, own[0].model)
 
-    columns = (Column(title="Worse", kind="amount"), change_column(result, "Largest"), ends_column(result))
+    columns = (Column(title="Worse", kind="amount", spare=True), change_column(result, "Largest"), ends_column(result))
     return Table(
         id="scenarios",
         columns=(
