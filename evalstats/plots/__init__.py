@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalstats.plots.cells import heatmap
-    from evalstats.plots.changes import bars, dumbbell, waterfall
+    from evalstats.plots.changes import bars, dumbbell
     from evalstats.plots.curve_panels import cumulative, curves, sequence
     from evalstats.plots.dates import histories, timeline
     from evalstats.plots.distribution import raincloud
@@ -42,7 +42,6 @@ _WHERE = {
     "scatter": "points",
     "sequence": "curve_panels",
     "timeline": "dates",
-    "waterfall": "changes",
 }
 
 __all__ = [
@@ -61,7 +60,6 @@ __all__ = [
     "scatter",
     "sequence",
     "timeline",
-    "waterfall",
 ]
 
 

@@ -104,22 +104,6 @@ SHARES: dict[str, list[Any]] = {
     "faint": [False, False, True, False],
 }
 
-STEPS: dict[str, list[Any]] = {
-    "label": [
-        "Lab",
-        "Mix of scenarios",
-        "– scenario",
-        "– kind of user",
-        "Behaviour within them",
-        "Live",
-        "Lab reweighted",
-    ],
-    "kind": ["score", "step", "part", "part", "step", "score", "mark"],
-    "estimate": [72.0, -10.0, -7.0, -3.0, -0.5, 61.5, 62.0],
-    "conf_low": [70.0, -12.0, -9.0, -5.0, -4.0, 58.0, 59.0],
-    "conf_high": [74.0, -8.0, -5.0, 0.5, 3.0, 65.0, 65.0],
-    "tone": ["", "bad", "bad", "bad", "bad", "", ""],
-}
 MOVES: dict[str, list[Any]] = {
     "model": list(ALIKE),
     "start": [1100.0 - 9 * k for k in range(12)],
@@ -252,7 +236,6 @@ GALLERY: dict[str, partial[Figure]] = {
     "wins": _with(plots.heatmap, WINS, row="model_a", column="model_b", centre=0.5, reach=0.4),
     "shared": _with(plots.heatmap, SHARED_ITEMS, row="first", column="second", note="Two further groups not drawn."),
     "bars": _with(plots.bars, SHARES, title="Shares of the variance"),
-    "waterfall": _with(plots.waterfall, STEPS, title="correct (%): mean over models"),
     "moves": _with(plots.dumbbell, MOVES, title="Rating (points): □ without, ● with style", columns={"move": "Move"}),
     "dumbbell": _with(plots.dumbbell, COVER, title="Share, %: □ lab, ● live", reference=0.0, columns={"rate": "Rate"}),
     "curves": _with(

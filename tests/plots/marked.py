@@ -10,8 +10,9 @@ from evalstats.plots.canvas import ShownFigure
 
 NUMBER = re.compile(r"(?<![\w.-])[+−]?\d[\d,]*(?:\.\d+)?(?![\w.]*\d)")
 NAMES = ("model", "label", "level", "line", "model_a", "scenario")
-# Figures of which some rows share a mark.
+# Figures of which some rows share a mark or have none.
 SHARED = {
+    "caterpillar": "of many levels the highest and the lowest are drawn",
     "cumulative": "looks nearer than five pixels to the next are told by it",
     "raincloud": "values are told by their quartiles",
     "sequence": "looks nearer than five pixels to the next are told by it",

@@ -62,8 +62,6 @@ def figures(data: str) -> Iterator[tuple[str, Any, dict[str, Any], dict[str, Any
         {"label": names, "estimate": [abs(v or 0.0) for v in rows["estimate"]]},
         {"title": "Sizes"},
     )
-    kinds = {"kind": ["score", *["step"] * (n - 2), "score"][-n:]}
-    yield "waterfall", plots.waterfall, rows | kinds, {"title": "Score"}
     level = {**{k: v for k, v in rows.items() if k != "label"}, "level": names}
     yield "caterpillar", plots.caterpillar, level, {"unit": "points"}
     points = {"model": names, "x": rows["estimate"], "y": [None if v is None else 1.1 * v for v in rows["estimate"]]}

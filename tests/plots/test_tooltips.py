@@ -193,11 +193,6 @@ def test_very_many_points_leave_the_last_of_each_line_and_very_many_levels_the_n
     assert {tooltip.words for tooltip in tooltips(plots.timeline(rows, size="screen"))} == {
         f"2019, {19.0 + k:.1f}" for k in range(n)
     }
-    levels: dict[str, list[Any]] = {"level": [f"l{k}" for k in range(600)], "estimate": [float(k) for k in range(600)]}
-    levels |= {"conf_low": [k - 1.0 for k in range(600)], "conf_high": [k + 1.0 for k in range(600)]}
-    assert [tooltip.name for tooltip in tooltips(plots.caterpillar(levels, size="screen"))] == [
-        f"l{k}" for k in (0, 1, 2, 3, 596, 597, 598, 599)
-    ]
 
 
 def test_the_same_name_below_several_headings_is_told_apart() -> None:

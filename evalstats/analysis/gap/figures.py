@@ -10,7 +10,7 @@ from evalstats.analysis.gap.score_scale import error_on_line, off_line, on_line
 from evalstats.analysis.gap.shown import Ends, ShownSide, of_parts, share
 from evalstats.analysis.result import level, scaled_values
 from evalstats.document.model import Figure, Table
-from evalstats.document.numbers import scaled, titled
+from evalstats.document.numbers import titled
 from evalstats.grammar import and_list, plural
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import t_quantile
@@ -165,37 +165,29 @@ def mix(found: LabLiveGap, table: Table) -> Figure | None:
         return None
     row, shown = parts.overall, of_parts(found)
     side = shown.side
-    steps = [("Lab", "score", row.lab), ("Other tasks", "step", row.mix)]
-    steps += [(name, "part", part) for name, part in row.factors if len(row.factors) > 1]
-    steps.append(("Same tasks, other score", "step", row.behaviour))
+    named_parts = [("Other tasks", "", row.mix)]
+    named_parts += [(name, "of which", part) for name, part in row.factors if len(row.factors) > 1]
+    named_parts.append(("Same tasks, other score", "", row.behaviour))
     if row.unexplained is not None and row.unexplained.estimate:
-        steps.append(("Tasks of one side alone", "step", row.unexplained))
-    steps.append(("Live", "score", row.live))
-    if row.poststratified is not None and row.poststratified.estimate is not None:
-        steps.append(("Lab in the live mix", "mark", row.poststratified))
+        named_parts.append(("Tasks of one side alone", "", row.unexplained))
+    named_parts.append(("Live minus lab", "", row.total))
     better = 1.0 if side.about.higher_is_better else -1.0
     return Figure(
         id="mix",
-        plot="waterfall",
+        plot="forest",
         rows={
-            "label": [name for name, _, _ in steps],
-            "kind": [kind for _, kind, _ in steps],
-            **_intervals([(part.estimate, part.ends) for _, _, part in steps], side),
-            "tone": [
-                "" if kind in {"score", "mark"} else "good" if better * (part.estimate or 0.0) > 0 else "bad"
-                for _, kind, part in steps
-            ],
-            "words": [
-                scaled(part.estimate, side.about.scale, shown.digits, sign=kind in {"step", "part"})
-                for _, kind, part in steps
-            ],
+            "label": [name for name, _, _ in named_parts],
+            "detail": [detail for _, detail, _ in named_parts],
+            **_intervals([(part.estimate, part.ends) for _, _, part in named_parts], side),
+            "tone": ["good" if better * (part.estimate or 0.0) > 0 else "bad" for _, _, part in named_parts],
+            "strong": [name == "Live minus lab" for name, _, _ in named_parts],
         },
         options={
-            "title": titled(f"{side.about.name}, mean over models", shown.unit),
+            "title": titled(f"{side.about.name}, live minus lab, mean over models", side.about.shown_unit),
             "digits": shown.digits,
         },
-        alt="From the lab's score to the live one: by other tasks, then by other scores on the same tasks, with intervals.",
-        caption=f"From the lab's score to the live one; filled steps have a {level(found)} interval that excludes 0",
+        alt="Live minus lab, and its parts: other tasks, and other scores on the same tasks, with intervals.",
+        caption=f"Live minus lab and its parts, which add up; filled: the {level(found)} interval excludes 0",
         table=table,
     )
 
