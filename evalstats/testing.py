@@ -37,7 +37,8 @@ def assert_not_worse(
     data
         What `evalstats.read` or `from_frame` gave; or paths of result files, folders or a store.
     baseline, candidate
-        A run, system or model of the data; without names, the first of two paths is the baseline.
+        A run, system or model of the data; without names, the first of two paths is the baseline. Two paths may stand one
+        after the other, as on the shell.
     margin
         The largest loss that does not matter, such as "2pp". With a margin the candidate must be shown to lose no more than
         that (non-inferiority); without one it must not be shown to lose.
@@ -81,6 +82,8 @@ def judged(
 ) -> tuple[Comparison, Gate]:
     """Return the comparison that a test asserts, and whether it passes."""
     sides: list[Path] = []
+    if isinstance(data, str | Path) and baseline is not None and candidate is None and Path(baseline).exists():
+        data, baseline = [data, baseline], None
     if not isinstance(data, EvalData):
         paths = [Path(path) for path in ([data] if isinstance(data, str | Path) else data)]
         if not paths:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ParamSpec, Protocol, cast, overload
 
+import polars as pl
+
 from evalstats import options as opt
 from evalstats.analysis.compare.design import PairedDesign, decided
 from evalstats.analysis.compare.difference import Difference, effect_rows
@@ -79,6 +81,7 @@ from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.grammar import quoted_list
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
 from evalstats.schema.tables import levels_of
@@ -257,7 +260,11 @@ def compare(
     data = as_data(data, asked.names(baseline=baseline, candidate=candidate))
     data = data if plan is None else with_plan(data, plan)
     baseline, candidate = only_two(data, (baseline, candidate), contrast=contrast)
-    _check_options(asked, (baseline, candidate))
+    if baseline == candidate:
+        own = data.outcomes.filter(pl.any_horizontal(pl.col("system", "model") == baseline))["run"]
+        held = f", such as two of its runs: {quoted_list(own)}" if own.n_unique() > 1 else ""
+        raise InputError(f"baseline and candidate are both {baseline!r}; name two different runs or models{held}")
+    _check_options(asked)
     if sequential or labels is not None:
         data.need_rows("a sequential interval or a correction by labels")
     if shared_trials and data.merged and trial_sets(data.outcomes) is None:
@@ -273,7 +280,7 @@ def compare(
     return _answer_each(data, *sides, asked, tuple(metric))
 
 
-def _check_options(asked: opt.GivenOptions, names: tuple[str, str]) -> None:
+def _check_options(asked: opt.GivenOptions) -> None:
     """Refuse options that contradict each other."""
     if asked.labels is not None:
         unlike: dict[str, object] = {
@@ -289,8 +296,6 @@ def _check_options(asked: opt.GivenOptions, names: tuple[str, str]) -> None:
         raise InputError(
             f"contrast {asked.contrast!r} names what is paired, not what is compared; name what tells the sides apart"
         )
-    if names[0] == names[1]:
-        raise InputError(f"baseline and candidate are both {names[0]!r}; name two different runs or models")
 
 
 def _check_metrics(metrics: tuple[str, ...], asked: opt.GivenOptions) -> None:

@@ -311,7 +311,8 @@ def models_table(found: LabLiveGap) -> Table:
 
     def cells(row: GapRow) -> tuple[str | float | tuple[float | None, float | None] | None, ...]:
         if by_line:
-            own = (row.estimate, row.deciding, verdict_words(row.verdict))
+            verdict = "material gap" if row.material else verdict_words(row.verdict)
+            own = (row.estimate, row.deciding, verdict)
         elif by_difference:
             ends = None if row.difference_low is None else (row.difference_low, row.difference_high)
             own = (row.difference, ends, verdict_words(row.difference_verdict or "invalid"))

@@ -7,7 +7,7 @@ from evalstats.analysis.gap.shown import ShownSide, share
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.result import level
 from evalstats.document.model import Column, Items, Section, Table, listed
-from evalstats.document.numbers import number, p_words
+from evalstats.document.numbers import interval_words, number, p_words
 from evalstats.grammar import and_list, plural
 
 _NAMED = 4
@@ -150,18 +150,28 @@ def _pairs(found: LabLiveGap) -> list[Section]:
     pairs = found.agreement.pairs
     if pairs is None:
         return []
-    said: list[str] = []
+
+    def ends(low: float | None, high: float | None, scale: float = 1.0) -> str:
+        return (
+            ""
+            if None in (low, high)
+            else f", {level(found)} CI {interval_words(low, high, scale, 0 if scale > 1 else 2)}"
+        )
+
+    said = [f"Pairs in the same order: {share(pairs.agreement)}{ends(pairs.agreement_low, pairs.agreement_high, 100)}."]
     if pairs.separability_lab is not None and pairs.separability_live is not None:
         said.append(
             f"Separability of pairs: {share(pairs.separability_lab)} in the lab, {share(pairs.separability_live)} live."
         )
     if pairs.confidence_agreement is not None:
         said.append(
-            f"Agreement with confidence (+1 both sides sure and alike, −1 opposed, 0 else): {number(pairs.confidence_agreement)}."
+            "Agreement with confidence (+1 both sides sure and alike, −1 opposed, 0 else): "
+            f"{number(pairs.confidence_agreement)}{ends(pairs.confidence_low, pairs.confidence_high)}."
         )
     if pairs.brier is not None:
-        said.append(f"Brier score of the lab's odds for the live order: {number(pairs.brier.estimate)} (a coin: 0.25).")
-    return [listed("measures", "Further measures of the order", said)] if said else []
+        brier = f"{number(pairs.brier.estimate)}{ends(pairs.brier.conf_low, pairs.brier.conf_high)}"
+        said.append(f"Brier score of the lab's odds for the live order (a coin: 0.25): {brier}.")
+    return [listed("measures", "Further measures of the order", said)]
 
 
 # --- the data ---

@@ -14,7 +14,7 @@ from evalstats.table.metric import MetricFacts
 Ends = tuple[float | None, float | None] | None
 
 # How verdicts of tables stand out.
-TONES: dict[str, Tone] = {"gap": "bad", "aligned": "good"}
+TONES: dict[str, Tone] = {"gap": "bad", "material gap": "bad", "aligned": "good"}
 _MOST_DIGITS = 6
 # Where errors are unknown, a hundredth of the spread between models is written.
 _FINE = 100.0

@@ -190,6 +190,21 @@ def test_the_assertion_reads_files(tmp_path):
     assert assert_not_worse([str(file)], "old", "new").n_items == 40
     with pytest.raises(InputError, match="no path"):
         assert_not_worse([], "old", "new")
+    for name in scores:
+        own = "\n".join(json.dumps(row) for row in rows if row["model"] == name)
+        (tmp_path / f"{name}.jsonl").write_text(own)
+    result = assert_not_worse(str(tmp_path / "old.jsonl"), str(tmp_path / "new.jsonl"))
+    assert (result.baseline.name, result.candidate.name) == ("old", "new")
+
+
+def test_two_runs_of_one_model_are_named_where_the_model_is_named_twice(tmp_path):
+    for week in ("one", "two"):
+        (tmp_path / f"{week}.csv").write_text("item,model,score\na,m,1\nb,m,0\n")
+    data = es.read(tmp_path / "one.csv", tmp_path / "two.csv")
+    with pytest.raises(
+        InputError, match=r"both 'm'; name two different runs or models, such as two of its runs: 'one.m~"
+    ):
+        es.compare(data, "m", "m")
 
 
 @pytest.mark.parametrize(

@@ -175,3 +175,10 @@ def test_a_model_that_stands_out_among_few_is_named_though_it_is_not_called() ->
     assert f"{row.name} (−20.0 pp) stands out, but only 8 models are judged." in few.summary()
     heading = next(section.heading for section in few.document().evidence if section.id == "models")
     assert heading == f"{row.name} lies off the line through the others; no gap is called"
+
+
+def test_a_gap_beyond_the_margin_is_called_material() -> None:
+    found = example.one_scale()
+    row = replace(found.rows[0], verdict="gap", material=True)
+    texts = terminal.to_text(replace(found, rows=(row, *found.rows[1:])).document())
+    assert "material gap" in texts
