@@ -298,6 +298,7 @@ class _Table:
         weighed = [(min(weight, 0.3) if column in texts else weight, column) for weight, column in weighed]
         # Users who each answered once are items, if nothing else is.
         users = [(0.7, c) for c in pool if c.is_complete and _SOMEBODY & c.tokens and len(c.levels) == self.n_rows > 1]
+        users.sort(key=lambda pair: "user" not in pair[1].tokens)
         weighed = [*users[:1], *weighed] if not weighed or weighed[0][0] < 0.4 else weighed
         # Seeds and folds are what the rows of systems share, if nothing else is; runs may merely be counted for each.
         if not weighed:

@@ -47,15 +47,20 @@ COUNT_NAMES: Final = (
 _AGGREGATED: Final = frozenset(
     ["avg", "average", "mean", "median", "rate", "pct", "percent", "std", "ci", "p50", "p90", "p95", "p99", "winrate"]
 )
-_ERRORS: Final = ("std_error", "stderr", "se", "standard_error", "sem", "std_err", "±")
+# What stands beside a score, by its whole name or by the start or end of it.
 _ENDS: Final = (
     ("conf_low", "conf_high"), ("ci_low", "ci_high"), ("ci_lower", "ci_upper"), ("q025", "q975"), ("p2_5", "p97_5"),
     ("rating_q025", "rating_q975"), ("lower", "upper"), ("low", "high"),
 )  # fmt: skip
-_INTERVALS: Final = (
-    "ci", *(name for n in (80, 90, 95, 99) for name in (f"ci{n}", f"ci_{n}", f"{n}_ci", f"{n}ci")),
-    "interval", "conf_int", "confidence_interval", "moe", "margin_of_error",
-)  # fmt: skip
+_BESIDE: Final = {
+    **dict.fromkeys(("std_error", "stderr", "se", "standard_error", "sem", "std_err", "±"), "error"),
+    **dict.fromkeys(("ci", "interval", "conf_int", "confidence_interval", "moe", "margin_of_error"), "interval"),
+    **dict.fromkeys(
+        (form for n in (80, 90, 95, 99) for form in (f"ci{n}", f"ci_{n}", f"{n}_ci", f"{n}ci")), "interval"
+    ),
+    **dict.fromkeys(COUNT_NAMES, "n"),
+    **{word: word for pair in _ENDS for word in pair},
+}
 _LEVEL_NAMES: Final = ("conf_level", "level", "confidence_level")
 # Numbers that say something of a model and are no score of it.
 _FACTS: Final = re.compile(
@@ -400,62 +405,34 @@ def columns_of(
     roles.spreads = [
         by_name[name] for name in by_name if _SPREADS.fullmatch(name) and by_name[name] in numbers | uncertain
     ]
-    beside = {
-        name: column
-        for name, column in by_name.items()
-        if column not in roles.spreads
-        and (column in uncertain or (_is_beside(name, kept) and (column in numbers or _tells(name, _INTERVALS))))
-    }
-    bases = {name: column for name, column in kept.items() if column not in {*roles.spreads, *beside.values()}}
+    # What columns say of which score: "" for any.
+    places: dict[tuple[str, str], str] = {}
+    beside = {column for column in by_name.values() if column in uncertain} - {*roles.spreads}
+    for word, kind in _BESIDE.items():
+        for name, column in ((name, column) for name, column in by_name.items() if word in name):
+            scores = {name.removeprefix(f"{word}_"), name.removesuffix(f"_{word}")} - {name}
+            # What is left of the name must be a column: low_resource is no end of anything, score_low beside score is.
+            bases = [each for each in scores if each in kept or f"{each}_mean" in kept] + [""] * (name == word)
+            can_be = column in numbers | uncertain or kind == "interval"
+            if can_be and (bases or (scores and kind == "error")) and column not in roles.spreads:
+                beside.add(column)
+                places = {**dict.fromkeys(((base, kind) for base in bases), column), **places}
+    alone = {name: column for name, column in kept.items() if column not in {*roles.spreads, *beside}}
     used: set[str] = set()
-    roles.metrics = [
-        _metric(name, column, beside, uncertain, used, alone=len(bases) == 1) for name, column in bases.items()
-    ]
-    roles.homeless = [column for column in beside.values() if column not in used]
-    told = {*bases.values(), *beside.values(), *roles.spreads}
+    for name, column in alone.items():
+        own = [name, name.removesuffix("_mean"), *([""] if len(alone) == 1 else [])]
+        error, interval, n = (
+            next((places[each, kind] for each in own if (each, kind) in places), None)
+            for kind in ("error", "interval", "n")
+        )
+        pairs = [(places.get((each, low)), places.get((each, high))) for low, high in _ENDS for each in own]
+        ends = next(((low, high) for low, high in pairs if low is not None and high is not None), None)
+        if len(alone) == 1 and error is None and interval is None:
+            error = next((each for each in by_name.values() if each in beside & uncertain), None)
+        n = n or places.get(("", "n"))  # one count may stand for all columns
+        used.update(each for each in (error, interval, n, *(ends or ())) if each)
+        roles.metrics.append(ScoreColumns(column=column, error=error, ends=ends, interval=interval, n=n))
+    roles.homeless = [column for column in by_name.values() if column in beside - used]
+    told = {*alone.values(), *beside, *roles.spreads}
     roles.facts = [column for column in by_name.values() if column not in told]
     return roles
-
-
-def _metric(
-    name: str, column: str, beside: Mapping[str, str], uncertain: Collection[str], used: set[str], *, alone: bool
-) -> ScoreColumns:
-    """Find what stands beside a column of scores: under its own name, or under any if it is the only one."""
-
-    def first(words: Iterable[str], *, general: bool) -> str | None:
-        own = [form for word in words for form in _forms(name, word)]
-        return next((beside[each] for each in (*own, *(words if general else ())) if each in beside), None)
-
-    ends = next(
-        (
-            (beside[low], beside[high])
-            for pair in _ENDS
-            for low, high in ((f"{name}_{pair[0]}", f"{name}_{pair[1]}"), *([pair] if alone else []))
-            if low in beside and high in beside
-        ),
-        None,
-    )
-    error, interval = first(_ERRORS, general=alone), first(_INTERVALS, general=alone)
-    if alone and error is None and interval is None:
-        error = next((each for each in beside.values() if each in uncertain), None)
-    n = first(COUNT_NAMES, general=True)  # one count may stand for all columns
-    used.update(each for each in (error, interval, n, *(ends or ())) if each)
-    return ScoreColumns(column=column, error=error, ends=ends, interval=interval, n=n)
-
-
-def _forms(name: str, word: str) -> list[str]:
-    return [form for base in (name, name.removesuffix("_mean")) for form in (f"{base}_{word}", f"{word}_{base}")]
-
-
-def _tells(name: str, words: Iterable[str]) -> bool:
-    return any(name == word or name.startswith(f"{word}_") or name.endswith(f"_{word}") for word in words)
-
-
-def _is_beside(name: str, columns: Mapping[str, str]) -> bool:
-    """Whether a column says how certain another one is, or how much stands behind it."""
-    words = {*_ERRORS, *_INTERVALS, *COUNT_NAMES, *(end for pair in _ENDS for end in pair)}
-    if name in words or _tells(name, _ERRORS):
-        return True
-    # What is left of the name must be a column: low_resource is no end of anything, score_low beside score is.
-    bare = [name.removesuffix(f"_{word}") for word in words] + [name.removeprefix(f"{word}_") for word in words]
-    return any(rest != name and not columns.keys().isdisjoint((rest, f"{rest}_mean")) for rest in bare)
