@@ -25,15 +25,11 @@ _SOME: Final = " ".join(_CASES)
 _ABOUT: Final = ("hyperparameters", "identifier", "testFile", "datasetAlias")
 # The keys under which people log the model that was tested; DeepEval prescribes none.
 _MODEL_KEYS: Final = ("model", "modelname", "llm", "llmmodel", "testedmodel", "generationmodel", "generatormodel")
-_NAMES: Final = ("name", "model")
 _NO_LETTER: Final = re.compile(r"[^a-z]")
 # Metrics that pass at or below their threshold.
 _LOW_IS_GOOD: Final = ("bias", "toxicity", "hallucination", "misuse")
-_ROUNDING: Final = 1e-9
 _ROLLING: Final = ".latest_test_run.json"
 _COPY: Final = "is DeepEval's copy of its newest run, and runs beside it have files of their own; it is passed over"
-_FAILED: Final = "metrics that ended in an error ({n}), which DeepEval counts as failures, are errors here"
-_EMPTY: Final = "{n} test cases have no metric; they are unscored"
 
 
 class _Metric(Struct, rename="camel"):
@@ -103,12 +99,12 @@ class _Reader:
         """Read a metric of one test case, and which side of its threshold passes."""
         signs = self.signs.setdefault(name, set())
         if part.error:
-            self.file.count(_FAILED)
+            self.file.count("metrics that ended in an error ({n}), which DeepEval counts as failures, are errors here")
             return unscored(_words(part.error), held(part.score), error=True)
         score = None if isinstance(part.score, bool) else as_number(part.score)
         if score is None:
             return unscored("the metric gave no score", held(part.score))
-        if threshold is not None and abs(score - threshold) > _ROUNDING and isinstance(part.success, bool):
+        if threshold is not None and abs(score - threshold) > 1e-9 and isinstance(part.success, bool):
             signs.add((score > threshold) == part.success)
         return scored(score)
 
@@ -116,7 +112,7 @@ class _Reader:
         """Read whether the test case passed; where only errors made it fail, that is an error."""
         value = None if record.success is UNSET else record.success
         if not isinstance(value, bool) or not found:
-            self.file.count(_EMPTY, not found)
+            self.file.count("{n} test cases have no metric; they are unscored", not found)
             return unscored("the test case was not judged", held(value))
         if value:
             return 1.0
@@ -135,7 +131,11 @@ class _Reader:
         about = {name: value for name, value in known.items() if value is not None}
         hyper = as_dict(about.get("hyperparameters"))
         logged = {_NO_LETTER.sub("", key.lower()): value for key, value in hyper.items()}
-        given = (each for key in _MODEL_KEYS for each in (logged.get(key), *map(as_dict(logged.get(key)).get, _NAMES)))
+        given = (
+            each
+            for key in _MODEL_KEYS
+            for each in (logged.get(key), *map(as_dict(logged.get(key)).get, ("name", "model")))
+        )
         named = next((name for each in given if (name := (as_text(each) or "").strip())), None)
         for run in self.file.runs:
             self.file.name(run, named or as_text(about.get("identifier")) or None)

@@ -22,10 +22,7 @@ from evalstats.loaders.values import as_count, as_dict, as_text, as_time, as_who
 _HIGH: Final = 10.0
 _SCALES: Final = ("fullscale", "normalised")
 _PASSES: Final = ("first_pass", "revised")
-# The harness takes the revised scores only where nearly as many of them could be read (lib/scoring.py).
-_ENOUGH: Final = 0.95
 _QUESTIONS: Final = {"v1": 60, "v2": 171}
-_OTHER_BENCHMARKS: Final = frozenset({"creative-writing", "judgemark"})
 _ADDED: Final = ("lora_path", "bitsandbytes_quant")  # to a model
 _CONFIG: Final = ("index_string", "run_id", *_ADDED, "instruction_template", "inference_engine")
 _KNOWN: Final = (
@@ -71,7 +68,7 @@ def _several(records: list[_Keyed], file: FormatFile[_Keyed]) -> pl.DataFrame:
         run = record.value if isinstance(record.value, _Run) else _Run()
         about = as_dict(run.run_metadata)
         kind = as_text(about.get("eq_bench_version"))
-        if not about or kind in _OTHER_BENCHMARKS:
+        if not about or kind in {"creative-writing", "judgemark"}:
             file.leave_out(f"of {kind}, not of EQ-Bench" if kind else "no run_metadata", place)
             continue
         frames += _frames({**about, "index_string": record.key}, as_dict(run.iterations), place, file)
@@ -156,10 +153,10 @@ def _scores(by_item: Mapping[str, object], part: str) -> list[object]:
 
 
 def _taken(read: Mapping[str, pl.DataFrame]) -> str:
-    """Return the pass that the harness counts: the better on average, unless far fewer of its answers could be read."""
+    """Return the pass that the harness counts: the better on average, unless far fewer answers could be read (lib/scoring.py)."""
     first, revised = (read[part]["score"].drop_nulls() for part in _PASSES)
     better = revised.sum() / len(revised) >= first.sum() / len(first)
-    return "revised" if better and len(revised) >= _ENOUGH * len(first) else "first_pass"
+    return "revised" if better and len(revised) >= 0.95 * len(first) else "first_pass"
 
 
 def _finish(file: FormatFile[Any]) -> None:

@@ -25,17 +25,16 @@ from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, as_whole, get
 from evalstats.schema.data import Problem
 
-_BENCHMARK: Final = "RUT-Bench"
 BEHAVIOURS: Final = (
     *("underspecification", "information_overload", "fabricated_parameters"),
     *("goal_switching", "contradictory_constraints", "impatience_and_hostility"),
 )
 _VARIANTS: Final = {"stable": "stable", "unstable": "unstable", "collab": "stable", "noncollab": "unstable"}
 _RUN_KEYS: Final = ("model", "source_model", "judge_model", "temperature", "generated_at", "simulated")
+_CRASHED: Final = "{n} samples crashed (run_error) and are errors here; the harness counts them as they are"
 _BOUNDED: Final[Row] = {**SHARE, "kind": "bounded"}
 _POINTS: Final[Row] = {"kind": "ordinal", "low": 0.0, "high": 3.0, "unit": "points"}
 _JUDGED: Final = ("reliability", "faithfulness", "clarification", "tool_discipline")
-_CRASHED: Final = "{n} samples crashed (run_error) and are errors here; the harness counts them as they are"
 
 
 def _model_of(metadata: object) -> str | None:
@@ -139,8 +138,8 @@ FORMAT: Final[Format[Any]] = Format(
     title="RUT-Bench results (eval_results.json, *_relaxed.json)",
     version="3",
     upstream="Miaow-Lab/RUT-Bench at d41a3fc, eval/run_eval.py, eval/completion.py, benchmark_builder/eval/rescore_relaxed.py",
-    benchmark=_BENCHMARK,
-    harness=_BENCHMARK,
+    benchmark="RUT-Bench",
+    harness="RUT-Bench",
     signs=(
         Sign("sample_id env_id config_id unstable_behavior", 0.95, without="run", skip="the benchmark's samples"),
         Sign("items", 0.95, text=('"env_class_code"',), skip="the benchmark's task blueprints"),

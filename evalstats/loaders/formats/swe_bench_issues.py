@@ -18,9 +18,7 @@ from evalstats.loaders.formats.swe_bench import METRIC, benchmark_of, repos_of, 
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_number, as_text, day_of
 
-_VALID: Final = (
-    "one pull request's report, which says whether its tests ran and not whether it is resolved (final_report.json)"
-)
+_VALID: Final = "a pull request's report, which says whether its tests ran and not whether it is resolved"
 _ISSUE: Final = r'"(?:[^"\\]|\\.)*"\s*:\s*'
 _ID: Final = r'"(?:(?:instance_)?[\w.-]+__[\w.-]+|[\w.-]+/[\w.-]+:pr-\d+)"\s*:\s*(?:true|false|null)\s*'
 _UPSTREAM: Final = "SWE-bench/SWE-bench at 7a21e05, swebench/harness/grading.py, and its site's files"
@@ -30,7 +28,6 @@ class _Verdict(Struct):
     resolved: Any = UNSET
     infra_failure: Any = None
     infra_failure_reason: Any = None
-    patch_exists: Any = None
     patch_successfully_applied: Any = None
     cost: Any = None
     api_calls: Any = None
