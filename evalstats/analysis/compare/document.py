@@ -249,11 +249,14 @@ def _own_scores(result: Comparison) -> str:
 
 def notes_of(result: Comparison) -> tuple[Note, ...]:
     """Return cautions, those first that can undo most, then remarks."""
-    # The headline has said in what runs differ that cannot be compared.
-    said = {each.explanation for each in result.run_differences if each.severity == "invalid"}
+    # What keeps runs from being compared is one caution, with what to do about it.
+    grave = dict.fromkeys(each.explanation for each in result.run_differences if each.severity == "invalid")
+    said = "; ".join(grave)
+    alike = ("Run both sides alike, or declare what is meant: ", Option("accept", invalidating(result.run_differences)))
     known = [
+        *((Note(kind="comparability", text=said[:1].upper() + said[1:], remedy=alike),) if said else ()),
         *(note for note in result.qualifiers if note.kind in ("missing", "few", "fit")),
-        *(note for note in result.notes if note.kind != "comparability" or note.text not in said),
+        *(note for note in result.notes if note.kind != "comparability" or note.text not in grave),
         *(note for note in direction_notes(result.direction) if not note.caution),
     ]
     for row in result.other_averages:
@@ -295,14 +298,8 @@ def _actions(result: Comparison) -> list[str]:
                 *_how_many(result),
             ]
         case "invalid":
-            grave = graver(result.run_differences)
-            if not grave and result.conf_low is not None:
+            if not graver(result.run_differences) and result.conf_low is not None:
                 found.append("Find out what sorts users before they are counted, and run the test again.")
-            if grave:
-                meant = named(Option("accept", invalidating(result.run_differences)))
-                found.append(
-                    f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with {meant}."
-                )
     if lost and result.verdict in ("better", "equivalent", "inconclusive"):
         found.append(f"Read the {plural(lost, 'item')} that got worse before you ship it (evalstats flips).")
     return found
