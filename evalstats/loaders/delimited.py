@@ -131,7 +131,8 @@ def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.D
 
     None where a quote stands inside a cell or does not pair, and where a row does not fit its header.
     """
-    if n_columns < 2 or len(text) > MAX_CELL_CHARS:
+    # Polars takes an empty cell too many where the text ends behind it.
+    if n_columns < 2 or len(text) > MAX_CELL_CHARS or text.endswith(delimiter):
         return None
     raw = text.encode()
     marks = np.frombuffer(raw, np.uint8)
@@ -143,8 +144,7 @@ def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.D
         if n_returns != np.count_nonzero(is_return[:-1] & is_break[1:]):
             return None
     n_lines = n_breaks + (not has_end)
-    n_delimiters = int(np.count_nonzero(marks == ord(delimiter)))
-    n_plain = n_breaks + n_returns + (n_delimiters if delimiter < " " else 0)
+    n_plain = n_breaks + n_returns + (text.count(delimiter) if delimiter < " " else 0)
     quote, quotes = '"' if '"' in text else None, np.empty(0, np.int64)
     if quote is not None:
         quotes, apart = np.flatnonzero(marks == ord(quote)), np.zeros(256, np.bool_)
@@ -159,17 +159,15 @@ def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.D
     except pl.exceptions.PolarsError:  # a line with more cells than the header, as there is where another has fewer
         return None
     places: Sequence[int] = range(line, line + n_lines)
-    if quote is not None:
-        if frame.height != n_lines:  # a cell goes on in the next line
-            breaks = np.flatnonzero(is_break)
-            ends_row = np.searchsorted(quotes, breaks) % 2 == 0
-            row_ends = breaks[ends_row]
-            places = [line, *(np.flatnonzero(ends_row) + line + 1).tolist()][: len(row_ends) + (not has_end)]
-            n_breaks, n_returns = len(row_ends), int(np.count_nonzero(marks[row_ends - 1] == ord("\r")))
-        # What is in no cell is a mark; of two quotes inside a cell one is kept.
-        n_kept = sum(int(column.str.len_bytes().sum()) for column in frame.iter_columns())
-        n_doubled = int(np.count_nonzero(quotes[1:-1:2] + 1 == quotes[2::2]))
-        n_delimiters = len(raw) - n_kept - len(quotes) + n_doubled - n_breaks - n_returns
+    if quote is not None and frame.height != n_lines:  # a cell goes on in the next line
+        line_ends = np.flatnonzero(is_break)
+        row_ends = np.flatnonzero(np.searchsorted(quotes, line_ends) % 2 == 0)
+        places = [line, *(row_ends + line + 1).tolist()][: len(row_ends) + (not has_end)]
+        n_breaks, n_returns = len(row_ends), int(np.count_nonzero(marks[line_ends[row_ends] - 1] == ord("\r")))
+    # What is in no cell is a mark; of two quotes inside a cell one is kept.
+    n_kept = sum(int(column.str.len_bytes().sum()) for column in frame.iter_columns())
+    n_doubled = int(np.count_nonzero(quotes[1:-1:2] + 1 == quotes[2::2]))
+    n_delimiters = len(raw) - n_kept - len(quotes) + n_doubled - n_breaks - n_returns
     if frame.height != len(places) or n_delimiters != len(places) * (n_columns - 1):
         return None
     n_spaces = int(np.count_nonzero(marks == ord(" ")))

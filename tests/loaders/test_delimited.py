@@ -1,0 +1,53 @@
+"""Delimited text read as a whole, against Python's own reader of it."""
+
+import csv
+import io
+import random
+from pathlib import Path
+
+import polars as pl
+
+from evalstats.loaders.delimited import iter_frames
+
+_CELLS = ["1", "0.5", "q2", "", '""', '"a"', '" a"', " x", '"c,d"', '"say ""hi"""', '"x\ny"', '"\r\n"', "\t", "\u00a0é"]
+_ODD = ['a"b', '"ab"c', '"open']
+
+
+def expected(text: str, width: int) -> tuple[list[tuple[str | None, ...]], list[int], int] | None:
+    """Return the rows that fit the header, the line of each, and how many do not; None for text that is not delimited."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
+    rows: list[tuple[str | None, ...]] = []
+    places: list[int] = []
+    n_bad, line = 0, 1
+    try:
+        for cells in reader:
+            if len(cells) == width:
+                rows.append((*(cell.strip() or None for cell in cells),))
+                places.append(line)
+            n_bad += bool(cells) and len(cells) != width
+            line = reader.line_num + 1
+    except csv.Error:
+        return None
+    return rows[1:], places[1:], n_bad
+
+
+def test_cells_and_their_lines_are_those_of_a_reader_row_by_row(tmp_path: Path) -> None:
+    rng, path, n_read = random.Random(0), tmp_path / "t.csv", 0  # noqa: S311 - cases, no secrets
+    for _ in range(1_500):
+        width, newline = rng.choice([2, 3]), rng.choice(["\n", "\r\n"])
+        cells = _CELLS + _ODD if rng.random() < 0.2 else _CELLS
+        widths = [width if rng.random() < 0.95 else width + rng.choice([-1, 1]) for _ in range(rng.randint(1, 5))]
+        rows = [",".join(["a", "b", "c"][:width]), *(",".join(rng.choices(cells, k=n)) for n in widths)]
+        text = newline.join(rows) + rng.choice([newline, newline, ""])
+        wanted = expected(text, width)
+        if wanted is None:
+            continue
+        path.write_text(text, encoding="utf-8", newline="")
+        bad: list[str] = []
+        frames = list(iter_frames(path, ",", n_columns=width, most_rows=9, most_chars=1_000, bad=bad.append))
+        found = [row for frame, _ in frames for row in frame.rows()]
+        places = [place for _, lines in frames for place in lines]
+        assert (found, places, len(bad)) == wanted, text
+        assert all(dtype == pl.String for frame, _ in frames for dtype in frame.dtypes)
+        n_read += 1
+    assert n_read > 900
