@@ -1,8 +1,8 @@
 """Speed of every loader on one large file of its format, in MB a second of CPU, beside a bare parse of the same file.
 
 The bare parse of a declared format or a protocol is `msgspec` into its typed records (of an Inspect archive after `zipfile`), of
-any other `json` (the whole document, or line by line), `csv.reader`, or YAML's C loader. `python -m benchmarks.loaders`
-takes the names of formats, `--mb` the size.
+any other `json` (the whole document, or line by line), Polars for CSV and Parquet, or YAML's C loader.
+`python -m benchmarks.loaders` takes the names of formats, `--mb` the size.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from types import SimpleNamespace
 from typing import Any, get_type_hints
 
 import msgspec
+import polars as pl
 
 Row = dict[str, Any]
 
@@ -565,6 +566,14 @@ def _csv(record: Callable[[int], Row]) -> Callable[[int], str]:
     return text
 
 
+def _parquet(record: Callable[[int], Row]) -> Callable[[int], bytes]:
+    def data(size: int) -> bytes:
+        pl.read_csv(_csv(record)(size).encode()).write_parquet(stream := io.BytesIO())
+        return stream.getvalue()
+
+    return data
+
+
 def _document(make: Callable[[int], object]) -> Callable[[int], str]:
     return lambda size: json.dumps(make(size))
 
@@ -670,8 +679,11 @@ FILES: tuple[tuple[str, str, Callable[[int], str | bytes]], ...] = (
     ("tau-bench", "gpt-4o-airline.json", _list(_tau)),
     ("lm-eval", "samples_t_2026-02-03T04-05-06.789012.jsonl", _lines(_lm_eval)),
     ("arena-votes", "votes.jsonl", _lines(_votes)),
+    ("arena-votes", "votes.csv", _csv(_votes)),
+    ("arena-votes", "votes.parquet", _parquet(_votes)),
     ("table", "t.jsonl", _lines(_table)),
     ("table", "t.csv", _csv(_table)),
+    ("table", "t.parquet", _parquet(_table)),
 )
 
 
@@ -747,10 +759,11 @@ def _bare(path: Path) -> None:
         import yaml
 
         yaml.load(path.read_bytes(), yaml.CSafeLoader)
+    elif path.suffix in {".csv", ".parquet"}:
+        (pl.read_csv if path.suffix == ".csv" else pl.read_parquet)(path)
+        return
     with path.open(encoding="utf-8", newline="") as stream:
-        if path.suffix == ".csv":
-            list(csv.reader(stream))
-        elif path.suffix == ".jsonl":
+        if path.suffix == ".jsonl":
             for line in stream:
                 json.loads(line)
         elif path.suffix == ".json":
