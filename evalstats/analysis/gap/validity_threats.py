@@ -82,7 +82,8 @@ def _mixes_differ(sums: CellTable) -> float | None:
     df, away = (table.shape[0] - 1) * (table.shape[1] - 1), np.abs(table - expected)
     if df == 1:
         away = np.maximum(away - 0.5, 0.0)  # Yates
-    return max(float(special.chdtrc(df, (away**2 / expected).sum())), math.ulp(0.0))
+    statistic = float((away**2 / expected).sum())
+    return max(float(special.chdtrc(df, statistic)), math.ulp(0.0))
 
 
 def _versions(shared: SharedModels) -> Finding:

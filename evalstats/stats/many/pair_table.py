@@ -384,25 +384,31 @@ def score_covariance(scores: ArrayLike, *, clusters: ArrayLike | None = None) ->
     True
     """
     y = as_scores(scores, least_models=1)
-    if clusters is None:
-        n = units = y.shape[0] - np.isnan(y).sum(axis=0)
-    else:
-        sums, counts = cluster_sums(y, *as_codes(clusters, y.shape[0]))
-        n, units = counts.sum(axis=0), np.count_nonzero(counts, axis=0)
+    grouped = None if clusters is None else cluster_sums(y, *as_codes(clusters, y.shape[0]))
+
+    def parts() -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield sums and counts of the clusters, or of items, as many at a time as may be held."""
+        if grouped is not None:
+            yield grouped
+            return
+        for rows in _row_blocks(y):
+            yield np.nan_to_num(rows, nan=0.0), np.logical_not(np.isnan(rows)).astype(np.float64)
+
+    n, units, total = np.zeros((3, y.shape[1]))
+    for sums, counts in parts():
+        n += counts.sum(axis=0)
+        units += np.count_nonzero(counts, axis=0)
+        total += sums.sum(axis=0)
     if int(units.min()) < 2:
         raise InputError(f"model {int(np.argmin(units))} has {int(units.min())} scored items; at least 2 are needed")
     reason = None if clusters is None else too_few_clusters(int(units.min()))
     if reason is not None:
         raise InputError(reason)
-    if clusters is None:
-        mean, found = np.nansum(y, axis=0) / n, np.zeros((n.size, n.size))
-        for rows in _row_blocks(y):
-            residuals = np.nan_to_num(rows - mean, nan=0.0)
-            found += residuals.T @ residuals
-        scale = np.sqrt(1.0 - 1.0 / n) * n
-        return found / np.outer(scale, scale)
-    residuals = (sums - counts * (sums.sum(axis=0) / n)) / (np.sqrt(1.0 - counts / n) * n)
-    return residuals.T @ residuals
+    product = np.zeros((n.size, n.size))
+    for sums, counts in parts():
+        residuals = (sums - counts * (total / n)) / (np.sqrt(1.0 - counts / n) * n)
+        product += residuals.T @ residuals
+    return product
 
 
 def as_estimates(estimates: ArrayLike, covariance: ArrayLike) -> tuple[FloatArray, FloatArray]:
