@@ -1,11 +1,10 @@
-"""Whether items of one passage, scenario or user hang together: intraclass correlation, design effect, a test of each factor.
+"""Whether items of one passage, scenario or user hang together: design effect, a test of each factor.
 
 Of scores of many models at once, where `undeclared_dependence` looks at one difference. Scores are of shape
 (n_items, n_models), NaN where a model has none.
 
-References: Donner & Koval 1980, doi:10.2307/2530491 (unbalanced analysis of variance); Mantel 1967, Cancer Research 27:209
-(the moments of the permutation law); Kish 1965, Survey Sampling (design effect); Box 1954, doi:10.1214/aoms/1177728786
-(scaled degrees of freedom).
+References: Mantel 1967, Cancer Research 27:209 (the moments of the permutation law); Kish 1965, Survey Sampling (design
+effect).
 """
 
 from collections.abc import Mapping
@@ -15,109 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from evalstats.errors import InputError
 from evalstats.record import record
-from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, check_level, too_few_clusters
-from evalstats.stats.estimate import IntervalEstimate, positive_p
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes
+from evalstats.stats.estimate import positive_p
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.many.pair_table import as_scores
-
-
-@record
-class ClusterCorrelation:
-    """How alike items of one cluster are, and what that does to the variance of a mean.
-
-    Attributes
-    ----------
-    estimate
-        Intraclass correlation: the share of the variance that lies between clusters. Below 0 where items of one cluster
-        differ more than others.
-    cluster_size
-        Mean size of the cluster that an item is in, sum n_g^2 / n.
-    design_effect
-        1 + (cluster_size - 1) times the correlation, at least 0: the factor on the variance of a mean of these items if the
-        clusters are a sample. None where there is no correlation.
-    """
-
-    estimate: IntervalEstimate
-    cluster_size: float
-    design_effect: float | None
-
-
-def cluster_correlation(values: ArrayLike, clusters: ArrayLike, *, conf_level: float = 0.95) -> ClusterCorrelation:
-    """Estimate the intraclass correlation of items in clusters of any sizes, by the analysis of variance.
-
-    Parameters
-    ----------
-    values
-        Shape (n_items,), or (n_items, n_columns) for a correlation pooled over columns, each with a mean of its own. No NaN.
-    clusters
-        Integer codes, shape (n_items,).
-
-    Returns
-    -------
-    ClusterCorrelation
-        Without an interval, and with a reason, where there are fewer than 5 clusters, every item is alone in its cluster, or
-        the items within clusters do not differ.
-
-    Notes
-    -----
-    With mean squares B between and W within clusters and n0 = (n - sum n_g^2 / n) / (G - 1), it is (B - W) / (B + (n0 - 1) W);
-    limits invert F with G - 1 and n - G degrees of freedom, which of several columns are multiplied by
-    trace(S)^2 / trace(S^2), S the covariance of the columns within clusters. Exact for one normal column and equal clusters;
-    close enough elsewhere unless clusters are very unequal and correlation is strong.
-
-    Examples
-    --------
-    >>> values = [9, 2, 5, 8, 6, 1, 3, 2, 8, 4, 6, 8, 7, 1, 2, 6, 10, 5, 6, 9, 6, 2, 4, 7]
-    >>> found = cluster_correlation(values, np.repeat(np.arange(6), 4))
-    >>> round(found.estimate.estimate, 2), round(found.estimate.conf_low, 2), round(found.estimate.conf_high, 2)
-    (0.17, -0.13, 0.72)
-    """
-    y = np.asarray(values, dtype=np.float64)
-    y = y[:, None] if y.ndim == 1 else y
-    if y.ndim != 2 or y.size == 0 or not np.isfinite(y).all():
-        raise InputError(f"values have shape {y.shape}; give finite numbers, one row an item")
-    level = check_level(conf_level)
-    n = y.shape[0]
-    codes, n_clusters = as_codes(clusters, n)
-    sizes = np.bincount(codes).astype(np.float64)
-    size = float(np.square(sizes).sum() / n)
-    centred = y - y.mean(axis=0)
-    sums = _cluster_sums(centred, codes, n_clusters)
-    within_each = centred - (sums / sizes[:, None])[codes]
-    between = float((np.square(sums) / sizes[:, None]).sum()) / max(n_clusters - 1, 1)
-    within = float(np.square(within_each).sum()) / max(n - n_clusters, 1)
-    rounding = 1e-20 * float(np.square(y).max())
-    method = "intraclass correlation, one-way analysis of variance"
-    if n_clusters < 2 or n == n_clusters or between + within <= rounding:
-        reason = (
-            "the values do not differ" if 2 <= n_clusters < n else "a correlation needs 2 clusters, one with 2 items"
-        )
-        bare = IntervalEstimate(
-            estimate=0.0, method=method, conf_level=level, n=n, n_clusters=n_clusters, reason=reason
-        )
-        return ClusterCorrelation(estimate=bare, cluster_size=size, design_effect=None)
-    n0 = (n - size) / (n_clusters - 1)
-    icc = (between - within) / (between + (n0 - 1.0) * within)
-    reason = too_few_clusters(n_clusters)
-    if reason is None and within <= rounding:
-        reason = "the items of each cluster do not differ, so the interval would have no width"
-    ends: tuple[float, float] | None = None
-    if reason is None:
-        free = _columns_worth(within_each)
-        ends = _limits(between / within, ((n_clusters - 1) * free, (n - n_clusters) * free), n0, level)
-    estimate = IntervalEstimate(
-        estimate=icc,
-        method=method,
-        conf_level=level,
-        n=n,
-        conf_low=None if ends is None else ends[0],
-        conf_high=None if ends is None else ends[1],
-        n_clusters=n_clusters,
-        reason=reason,
-    )
-    return ClusterCorrelation(estimate=estimate, cluster_size=size, design_effect=max(0.0, 1.0 + (size - 1.0) * icc))
 
 
 def _cluster_sums(table: FloatArray, codes: IntArray, n_clusters: int) -> FloatArray:
@@ -125,18 +26,6 @@ def _cluster_sums(table: FloatArray, codes: IntArray, n_clusters: int) -> FloatA
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(n_clusters))
     return np.add.reduceat(table[order], starts, axis=0)
-
-
-def _columns_worth(residuals: FloatArray) -> float:
-    s = residuals.T @ residuals
-    square = float(np.square(s).sum())
-    return float(np.trace(s)) ** 2 / square if square > 0.0 else 1.0
-
-
-def _limits(f: float, free: tuple[float, float], n0: float, level: float) -> tuple[float, float]:
-    beyond = 0.5 + 0.5 * level
-    low, high = f / float(special.fdtri(*free, beyond)), f * float(special.fdtri(free[1], free[0], beyond))
-    return (low - 1.0) / (low + n0 - 1.0), (high - 1.0) / (high + n0 - 1.0)
 
 
 @record
@@ -154,8 +43,6 @@ class FactorDependence:
         The design effect that would be expected if the factor did not matter.
     p_value, p_adjusted
         One-sided, of a factor that does not matter; adjusted over the factors (Holm).
-    of_differences
-        Intraclass correlation, with interval, of the models' scores less each item's mean.
     """
 
     factor: str
@@ -164,7 +51,6 @@ class FactorDependence:
     chance: float
     p_value: float
     p_adjusted: float
-    of_differences: ClusterCorrelation
 
     @property
     def matters(self) -> bool:
@@ -177,9 +63,7 @@ _SWEEPS = 50
 _LARGE_EFFECT = 1.5  # as in undeclared_dependence
 
 
-def factor_dependence(
-    scores: ArrayLike, factors: Mapping[str, ArrayLike], *, conf_level: float = 0.95
-) -> tuple[FactorDependence, ...]:
+def factor_dependence(scores: ArrayLike, factors: Mapping[str, ArrayLike]) -> tuple[FactorDependence, ...]:
     """Measure, for each factor, how far differences between models hang together within its levels; the largest first.
 
     Parameters
@@ -210,7 +94,6 @@ def factor_dependence(
     (6.74, True)
     """
     y = as_scores(scores)
-    check_level(conf_level)
     coded = {name: as_codes(codes, y.shape[0], f"codes of {name!r}")[0] for name, codes in factors.items()}
     seen = ~np.isnan(y)
     several = seen.sum(axis=1) > 1
@@ -239,7 +122,6 @@ def factor_dependence(
                 chance=1.0 + chance / total,
                 p_value=p,
                 p_adjusted=p,
-                of_differences=cluster_correlation(residuals, codes, conf_level=conf_level),
             )
         )
     adjusted = holm([row.p_value for row in rows]) if rows else np.empty(0)

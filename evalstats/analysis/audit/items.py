@@ -265,7 +265,7 @@ def _dependence(panel: Panel, factors: Mapping[str, Ints]) -> tuple[FactorDepend
     """Measure the dependence by each factor, between the clusters that are known already if there are any."""
     scores = panel.scores
     if panel.codes is None:
-        return factor_dependence(scores, factors, conf_level=panel.conf_level)
+        return factor_dependence(scores, factors)
     n = int(panel.codes.max()) + 1
     first = np.unique(panel.codes, return_index=True)[1]
     whole = {name: codes[first] for name, codes in factors.items() if np.array_equal(codes[first][panel.codes], codes)}
@@ -275,7 +275,7 @@ def _dependence(panel: Panel, factors: Mapping[str, Ints]) -> tuple[FactorDepend
         count = np.bincount(panel.codes[seen], minlength=n)
         total = np.bincount(panel.codes[seen], weights=scores[seen, model], minlength=n)
         np.divide(total, count, out=means[:, model], where=count > 0)
-    return factor_dependence(means, whole, conf_level=panel.conf_level)
+    return factor_dependence(means, whole)
 
 
 def _dependent(panel: Panel, found: list[FactorDependence], factors: Mapping[str, Ints]) -> Observation:

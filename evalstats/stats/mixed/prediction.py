@@ -325,14 +325,11 @@ class PooledTable:
     `covariance` is that of the errors of the predictions of the cells that have an estimate, in row-major order. It counts in
     that rows and columns are estimated, not that the variance is. `variance` is that of the interaction of rows and columns
     beyond noise (REML); 0 means that nothing beyond noise is seen, and every cell is the sum of its row and its column.
-    `deviance_drop` is the fall of the REML criterion from variance 0 to the estimate; half a chi-squared with 1 df under
-    variance 0.
     """
 
     values: Floats
     covariance: Floats
     variance: float
-    deviance_drop: float
 
 
 def pooled_table(estimates: Floats, covariance: Floats) -> PooledTable:
@@ -384,7 +381,6 @@ def pooled_table(estimates: Floats, covariance: Floats) -> PooledTable:
         values=table,
         covariance=(errors + errors.T) / 2,
         variance=variance,
-        deviance_drop=max(0.0, at_zero - float(found.fun)) if variance else 0.0,
     )
 
 

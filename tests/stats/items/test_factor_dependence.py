@@ -1,4 +1,4 @@
-"""Dependence by factor: known intraclass correlations, the permutation moments, error rates and coverage."""
+"""Dependence by factor: known design effects, the permutation moments, error rates."""
 
 import itertools
 
@@ -6,103 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.errors import InputError
 from evalstats.stats.clusters import undeclared_dependence
 from evalstats.stats.factor_dependence import (
-    _columns_worth,
     _Moments,
-    cluster_correlation,
     double_centred,
     factor_dependence,
 )
-from evalstats.stats.raters.agreement import intraclass_correlations
-
-
-def test_equal_clusters_have_shrouts_and_fleiss_first_correlation():
-    rng = np.random.default_rng(0)
-    table = rng.normal(size=(20, 5)) + rng.normal(size=(20, 1))
-    found = cluster_correlation(table.ravel(), np.repeat(np.arange(20), 5)).estimate
-    known = intraclass_correlations(table).estimates["ICC1"]
-    assert (found.estimate, found.conf_low, found.conf_high) == pytest.approx(
-        (known.estimate, known.conf_low, known.conf_high)
-    )
-
-
-def test_unequal_clusters_have_the_estimator_of_the_analysis_of_variance():
-    """Donner and Koval's estimator, written out cluster by cluster."""
-    rng = np.random.default_rng(1)
-    sizes = [2, 3, 9, 4, 7, 1, 5]
-    codes = np.repeat(np.arange(7), sizes)
-    values = rng.normal(size=31) + rng.normal(size=7)[codes]
-    groups = [values[codes == g] for g in range(7)]
-    between = sum(len(x) * (x.mean() - values.mean()) ** 2 for x in groups) / 6
-    within = sum(((x - x.mean()) ** 2).sum() for x in groups) / 24
-    n0 = (31 - sum(s * s for s in sizes) / 31) / 6
-    found = cluster_correlation(values, codes)
-    assert found.estimate.estimate == pytest.approx((between - within) / (between + (n0 - 1) * within))
-    assert found.cluster_size == pytest.approx(sum(s * s for s in sizes) / 31)
-    assert found.design_effect == pytest.approx(1 + (found.cluster_size - 1) * found.estimate.estimate)
-
-
-def test_columns_that_repeat_each_other_are_worth_one():
-    rng = np.random.default_rng(2)
-    codes = np.repeat(np.arange(15), 6)
-    one = rng.normal(size=90) + 0.7 * rng.normal(size=15)[codes]
-    alone, twice = cluster_correlation(one, codes), cluster_correlation(np.column_stack([one, -one, one]), codes)
-    assert twice.estimate.conf_low == pytest.approx(alone.estimate.conf_low)
-    assert twice.estimate.estimate == pytest.approx(alone.estimate.estimate)
-
-
-def test_limits_invert_f_with_the_degrees_of_freedom_of_all_that_is_not_repeated():
-    rng = np.random.default_rng(5)
-    codes = np.repeat(np.arange(9), 4)
-    y = rng.normal(size=(36, 3)) @ [[1.0, 0.5, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 1.0]] + rng.normal(size=(9, 1))[codes]
-    found = cluster_correlation(y, codes, conf_level=0.9).estimate
-    means = np.array([y[codes == g].mean(axis=0) for g in range(9)])
-    rest = y - means[codes]
-    s = np.cov(rest, rowvar=False)
-    worth = np.trace(s) ** 2 / np.trace(s @ s)
-    assert 1 < worth < 3
-    f = 4 * np.square(means - y.mean(axis=0)).sum() / 8 / (np.square(rest).sum() / 27)
-    ends = [f / stats.f.ppf(tail, 8 * worth, 27 * worth) for tail in (0.95, 0.05)]
-    assert (found.conf_low, found.conf_high) == pytest.approx([(end - 1) / (end + 3) for end in ends])
-
-
-def test_what_cannot_be_estimated_has_a_reason():
-    constant = cluster_correlation([1.0, 1.0, 0.0, 0.0] * 3, np.repeat(np.arange(6), 2))
-    assert constant.estimate.estimate == pytest.approx(1.0)
-    assert constant.estimate.conf_low is None
-    assert "no width" in (constant.estimate.reason or "")
-    few = cluster_correlation(np.arange(8.0), np.repeat(np.arange(4), 2)).estimate
-    assert few.conf_low is None
-    assert "at least 5" in (few.reason or "")
-    assert cluster_correlation(np.arange(4.0), np.arange(4)).design_effect is None
-    assert cluster_correlation(np.ones(6), np.repeat([0, 1, 2], 2)).estimate.reason == "the values do not differ"
-    alone = cluster_correlation([0.5], [0]).estimate
-    assert alone.reason == "a correlation needs 2 clusters, one with 2 items"
-    for wrong in ([], [np.nan, 1.0], np.ones((2, 2, 2))):
-        with pytest.raises(InputError, match="give finite numbers, one row an item"):
-            cluster_correlation(wrong, np.arange(len(wrong)))
-
-
-@pytest.mark.parametrize("unbalanced", [False, True])
-@pytest.mark.parametrize("binary", [False, True])
-@pytest.mark.parametrize("n_clusters", [7, 30])
-def test_intervals_hold_the_true_correlation(n_clusters: int, binary: bool, unbalanced: bool):
-    rng = np.random.default_rng(n_clusters)
-    held = 0
-    for _ in range(600):
-        sizes = rng.integers(2, 19, n_clusters) if unbalanced else np.full(n_clusters, 10)
-        codes = np.repeat(np.arange(n_clusters), sizes)
-        if binary:  # a beta-binomial has the correlation 1 / (a + b + 1)
-            values = (rng.random(codes.size) < rng.beta(2.0, 2.0, n_clusters)[codes]).astype(float)
-        else:
-            values = rng.normal(size=n_clusters)[codes] * 0.5 + rng.normal(size=codes.size)
-        end = cluster_correlation(values, codes).estimate
-        assert end.conf_low is not None
-        assert end.conf_high is not None
-        held += end.conf_low <= 0.2 <= end.conf_high
-    assert held / 600 >= (0.90 if binary else 0.92)
 
 
 def test_residuals_have_no_means_left_where_cells_are_missing():
@@ -164,7 +73,6 @@ def test_the_published_audit_is_caught(reference):
     found = factor_dependence(np.column_stack([1 - d, np.ones(43)]), factors)
     assert [each.factor for each in found if each.matters] == ["dimension"]
     assert found[0].design_effect == pytest.approx(6.74, abs=0.005)
-    assert found[0].of_differences.design_effect == pytest.approx(289 / 43)
 
 
 @pytest.mark.parametrize("tables", [80, pytest.param(2000, marks=pytest.mark.slow)])
@@ -237,28 +145,6 @@ def test_the_unit_of_scores_does_not_matter(unit):
     scores, codes = rng.normal(size=(12, 3)), np.repeat(np.arange(4), 3)
     own, other = (factor_dependence(scale * scores, {"f": codes})[0] for scale in (1.0, unit))
     assert (other.p_value, other.design_effect) == pytest.approx((own.p_value, own.design_effect))
-    one, two = (cluster_correlation(scale * scores, codes) for scale in (1.0, unit))
-    assert (two.estimate.estimate, two.estimate.conf_low) == pytest.approx(
-        (one.estimate.estimate, one.estimate.conf_low)
-    )
-
-
-def test_two_clusters_have_a_correlation_without_an_interval_and_levels_are_checked():
-    found = cluster_correlation([0.1, 0.4, 0.9, 1.3], [0, 0, 1, 1]).estimate
-    between, within = 2 * ((0.25 - 0.675) ** 2 + (1.1 - 0.675) ** 2), (0.15**2 + 0.2**2)
-    assert found.estimate == pytest.approx((between - within) / (between + within))
-    assert found.conf_low is None
-    assert "2 clusters" in str(found.reason)
-    for conf_level in (95, 1.0, 0.0):
-        with pytest.raises(InputError, match="conf_level"):
-            factor_dependence(np.eye(6), {"f": np.arange(6) // 2}, conf_level=conf_level)
-
-
-def test_columns_are_worth_as_many_as_vary_alike_and_without_noise_one():
-    assert _columns_worth(np.eye(4)) == pytest.approx(4.0)
-    assert _columns_worth(np.tile(np.arange(4.0)[:, None], 3)) == pytest.approx(1.0)
-    assert _columns_worth(np.zeros((4, 3))) == 1.0
-    assert _columns_worth(np.diag([2.0, 1.0])) == pytest.approx((4 + 1) ** 2 / (16 + 1))
 
 
 @pytest.mark.parametrize(("n_levels", "told"), [(1, False), (2, True), (6, True), (7, False)])
