@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.cases import CASES, OURS
 from benchmarks.check import SLOWER, check
-from benchmarks.runner import HERE, Row, machine, measure, missing
+from benchmarks.runner import HERE, Row, laid_out, machine, measure, missing
 
 RESULTS = HERE / "results.json"
 
@@ -60,9 +60,7 @@ def _measure(names: list[str]) -> int:
         order = [case.name for case in CASES]
         stored["rows"].sort(key=lambda row: order.index(row["case"]))
         # A run that is stopped leaves the cases that it finished.
-        rows_as_lines = ",\n".join(f"  {json.dumps(row)}" for row in stored["rows"])
-        head = json.dumps({name: stored[name] for name in ("date", "machine", "packages")}, indent=1)[:-2]
-        RESULTS.write_text(f'{head},\n "rows": [\n{rows_as_lines}\n ]\n}}\n', encoding="utf-8")
+        RESULTS.write_text(laid_out(stored), encoding="utf-8")
     return _page()
 
 
@@ -84,7 +82,7 @@ def _page() -> int:
 
 def _stored() -> dict[str, Any]:
     if not RESULTS.exists():
-        return {"date": "", "machine": {}, "packages": {}, "rows": []}
+        return {"date": "", "machine": {}, "packages": {}, "commands": [], "rows": []}
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 

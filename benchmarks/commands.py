@@ -2,10 +2,14 @@
 
 `python -m benchmarks.commands [WORD ...]` measures the commands whose name holds a word; without words all, which takes some
 minutes. The floor is what any program pays that imports numpy and Polars and reads the file; it runs in the same minute, so
-that a machine with other work slows both.
+that a machine with other work slows both. Where a command is measured at two sizes, the power of the size that its seconds grow
+by is printed. `--store` keeps the figures for `docs/speed.md`.
 """
 
 import argparse
+import datetime as dt
+import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -14,7 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from benchmarks.runner import ROOT, Command
+from benchmarks.runner import HERE, ROOT, Command, Row, laid_out
 
 _FLOOR: Final = """
 import sys, numpy, polars as pl
@@ -64,16 +68,16 @@ def scores(
         path.write_text(frame.write_json(), encoding="utf-8")
 
 
-def votes(folder: Path, n_raters: int = 0) -> None:
-    """Write a million votes on 100 models, by raters of unlike zeal if asked."""
+def votes(folder: Path, n_raters: int = 0, n_votes: int = 1_000_000) -> None:
+    """Write votes on 100 models, by raters of unlike zeal if asked."""
     import numpy as np
     import polars as pl
 
     from benchmarks.problems import vote_parquet
 
-    vote_parquet(folder, 1_000_000)
+    vote_parquet(folder, n_votes)
     if n_raters:
-        rater = (n_raters * np.random.default_rng(2).random(1_000_000) ** 2).astype(int)
+        rater = (n_raters * np.random.default_rng(2).random(n_votes) ** 2).astype(int)
         frame = pl.read_parquet(folder / "votes.parquet").with_columns(rater=pl.Series(rater))
         frame.with_columns(pl.format("rater {}", "rater").alias("rater")).write_parquet(folder / "votes.parquet")
 
@@ -102,6 +106,11 @@ COMMANDS: Final[dict[str, tuple[Callable[[Path], None], tuple[str, ...], tuple[s
         ("data.csv",),
         ("compare", "data.csv", *_TWO),
     ),
+    "compare 2 x 100,000 Parquet": (
+        lambda to: scores(to, 2, 100_000, file="data.parquet"),
+        ("data.parquet",),
+        ("compare", "data.parquet", *_TWO),
+    ),
     "compare 2 x 1,000,000 Parquet": (
         lambda to: scores(to, 2, 1_000_000, file="data.parquet"),
         ("data.parquet",),
@@ -115,6 +124,11 @@ COMMANDS: Final[dict[str, tuple[Callable[[Path], None], tuple[str, ...], tuple[s
     "leaderboard 29 x 12,032": (lambda to: scores(to, 29, 12_032), ("data.csv",), ("leaderboard", "data.csv")),
     "leaderboard 100 x 1,000": (lambda to: scores(to, 100, 1000), ("data.csv",), ("leaderboard", "data.csv")),
     "leaderboard 300 x 1,000": (lambda to: scores(to, 300, 1000), ("data.csv",), ("leaderboard", "data.csv")),
+    "leaderboard 10 x 100,000": (
+        lambda to: scores(to, 10, 100_000, file="data.parquet"),
+        ("data.parquet",),
+        ("leaderboard", "data.parquet"),
+    ),
     "leaderboard 10 x 1,000,000": (
         lambda to: scores(to, 10, 1_000_000, file="data.parquet"),
         ("data.parquet",),
@@ -130,6 +144,7 @@ COMMANDS: Final[dict[str, tuple[Callable[[Path], None], tuple[str, ...], tuple[s
     "scenarios 1,000 x 10": (lambda to: scores(to, 1000, 200, by=10), ("data.csv",), ("scenarios", "data.csv")),
     "scenarios 10 x 1,000": (lambda to: scores(to, 10, 10_000, by=1000), ("data.csv",), ("scenarios", "data.csv")),
     "arena 1,000,000": (votes, ("votes.parquet",), ("arena", "votes.parquet")),
+    "arena 10,000,000": (lambda to: votes(to, n_votes=10_000_000), ("votes.parquet",), ("arena", "votes.parquet")),
     "arena 33,000 raters": (lambda to: votes(to, 33_000), ("votes.parquet",), ("arena", "votes.parquet")),
     "gap 100 models": (
         lambda to: lab_and_live(to, 100),
@@ -137,6 +152,7 @@ COMMANDS: Final[dict[str, tuple[Callable[[Path], None], tuple[str, ...], tuple[s
         ("gap", "--lab", "lab.csv", "--live", "live.csv"),
     ),
     "overview 20 x 1,000": (lambda to: scores(to, 20, 1000), ("data.csv",), ("overview", "data.csv")),
+    "audit 20 x 5,000": (lambda to: scores(to, 20, 5000), ("data.csv",), ("audit", "data.csv")),
     "audit 20 x 50,000": (lambda to: scores(to, 20, 50_000), ("data.csv",), ("audit", "data.csv")),
     "compare --report": (
         lambda to: scores(to, 2, 200),
@@ -152,8 +168,17 @@ COMMANDS: Final[dict[str, tuple[Callable[[Path], None], tuple[str, ...], tuple[s
 }
 
 
-def measure(name: str, rounds: int) -> str:
-    """Return the line of one command: the least CPU seconds of so many runs and the peak memory, its own and the floor's."""
+# What is linear by nature, at ten times the size.
+TENFOLD: Final = {
+    "compare 2 x 1,000,000 Parquet": "compare 2 x 100,000 Parquet",
+    "leaderboard 10 x 1,000,000": "leaderboard 10 x 100,000",
+    "arena 10,000,000": "arena 1,000,000",
+    "audit 20 x 50,000": "audit 20 x 5,000",
+}
+
+
+def measure(name: str, rounds: int) -> Row:
+    """Return the least CPU seconds of so many runs of a command and the peak memory, its own and the floor's."""
     _, files, words = COMMANDS[name]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -162,16 +187,20 @@ def measure(name: str, rounds: int) -> str:
         paths = {file: str(folder / file) for file in files}
         floor = Command([sys.executable, "-c", _FLOOR, *paths.values()], 1, stack)
         program = [sys.executable] if words[0] == "-c" else [sys.executable, "-m", "evalstats"]
-        try:
-            command = Command([*program, *(paths.get(word, word) for word in words)], 1, stack)
-        except ChildProcessError as error:
-            return f"{name:32} {error}"
+        command = Command([*program, *(paths.get(word, word) for word in words)], 1, stack)
         ours, bare = [command.told["seconds"]], [floor.told["seconds"]]
         for _ in range(rounds - 1):
             bare.append(floor.time())
             ours.append(command.time())
         peaks = command.told["peak_mb"], floor.told["peak_mb"]
-    return f"{name:32} {min(ours):8.2f} {peaks[0]:7.0f} {min(bare):8.2f} {peaks[1]:7.0f} {min(ours) / min(bare):7.1f}"
+    return {
+        "command": name,
+        "seconds": round(min(ours), 2),
+        "peak_mb": round(peaks[0]),
+        "floor_seconds": round(min(bare), 2),
+        "floor_mb": round(peaks[1]),
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+    }
 
 
 def main() -> None:
@@ -179,15 +208,44 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="CPU seconds and peak memory of whole commands beside a bare parse.")
     parser.add_argument("word", nargs="*", help="measure the commands whose name holds one of these")
     parser.add_argument("--rounds", type=int, default=2, help="runs of each; the best counts")
+    parser.add_argument("--store", action="store_true", help="keep the figures, and renew the page on speed")
     parser.add_argument("--write", nargs=2, metavar=("NAME", "FOLDER"), help="write the data of that command there")
     given = parser.parse_args()
     if given.write:
         COMMANDS[given.write[0]][0](Path(given.write[1]))
         return
     print(f"{'command':32} {'CPU s':>8} {'MB':>7} {'floor s':>8} {'MB':>7} {'ratio':>7}")
+    seconds: dict[str, float] = {}
     for name in COMMANDS:
-        if not given.word or any(word in name for word in given.word):
-            print(measure(name, given.rounds), flush=True)
+        if given.word and not any(word in name for word in given.word):
+            continue
+        try:
+            row = measure(name, given.rounds)
+        except ChildProcessError as error:
+            print(f"{name:32} {error}", flush=True)
+            continue
+        seconds[name] = row["seconds"]
+        ratio = row["seconds"] / row["floor_seconds"]
+        print(
+            f"{name:32} {row['seconds']:8.2f} {row['peak_mb']:7} {row['floor_seconds']:8.2f} {row['floor_mb']:7} {ratio:7.1f}",
+            flush=True,
+        )
+        if given.store:
+            _store(row)
+    for name, smaller in TENFOLD.items():
+        if {name, smaller} <= seconds.keys():
+            print(f"{name}: seconds grow as size^{math.log10(seconds[name] / seconds[smaller]):.2f} from {smaller}")
+
+
+def _store(row: Row) -> None:
+    from benchmarks.page import write
+
+    path = HERE / "results.json"
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    kept = [each for each in stored["commands"] if each["command"] != row["command"]]
+    stored["commands"] = sorted([*kept, row], key=lambda each: list(COMMANDS).index(each["command"]))
+    path.write_text(laid_out(stored), encoding="utf-8")
+    write(stored)
 
 
 if __name__ == "__main__":

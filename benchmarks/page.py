@@ -26,12 +26,17 @@ Each package at its largest size:
 
 {table}
 
+Whole commands, with the processor seconds and memory of numpy and Polars reading the same file:
+
+{commands}
+
 An error is the distance from the exact answer: for a bootstrap limit in standard errors, for a log-likelihood from the best that
 any package found, for a log-strength from the optimum. A dash: no exact answer, or the package does not report the number. "The
 other evalstats" is another project of the same name.
 
 Measured on {days}: {processor}, {processors} processors, {system}, Python {python}; {packages}. Every package
-runs in its own process with one thread, and packages take turns. Times are median processor seconds. {busy}
+runs in its own process with one thread, and packages take turns. Times are median processor seconds, of whole
+commands the least. {busy}
 
 `make bench` measures again and renews this page; `make bench-check` measures the quick cases and fails if a ratio is
 {factor:g} times worse than here. `benchmarks/cases.py` defines all measurements.
@@ -59,14 +64,22 @@ def text(stored: Mapping[str, Any]) -> str:
     return _TEXT.format(
         alt=_ALT,
         table="\n".join(_table(stored["rows"])),
+        commands="\n".join(_commands(stored["commands"])),
         packages=", ".join(
             f"{_NAMES.get(name, name)} {version}" for name, version in sorted(stored["packages"].items())
         ),
-        days=" and ".join(sorted({stored["date"], *(row.get("date", stored["date"]) for row in stored["rows"])})),
+        days=" and ".join(sorted({row.get("date", stored["date"]) for row in (*stored["rows"], *stored["commands"])})),
         busy=busy,
         factor=SLOWER,
         **{name: machine[name] for name in ("processor", "processors", "system", "python")},
     )
+
+
+def _commands(rows: Sequence[Row]) -> Iterator[str]:
+    yield "| command | s | MB | reading alone, s | MB |\n|:--|--:|--:|--:|--:|"
+    for row in rows:
+        ours, floor = f"{row['seconds']:.1f} | {row['peak_mb']:,}", f"{row['floor_seconds']:.1f} | {row['floor_mb']:,}"
+        yield f"| `{row['command']}` | {ours} | {floor} |"
 
 
 def _largest(rows: Sequence[Row]) -> Iterator[tuple[Case, Row, Row]]:

@@ -153,6 +153,15 @@ def measure(case: Case, size: int, packages: tuple[str, ...] | None = None, *, o
             yield {"case": case.name, "size": size, "package": name, "seconds": None, "why": why[:200]}
 
 
+def laid_out(stored: Mapping[str, Any]) -> str:
+    """Return the stored figures as JSON with one measurement a line."""
+    parts = [json.dumps({name: stored[name] for name in ("date", "machine", "packages")}, indent=1)[:-2]]
+    for name in ("commands", "rows"):
+        rows = ",\n".join(f"  {json.dumps(row)}" for row in stored.get(name, []))
+        parts.append(f' "{name}": [\n{rows}\n ]')
+    return ",\n".join(parts) + "\n}\n"
+
+
 def machine() -> Row:
     """Return what the figures depend on, besides the packages."""
     model = platform.processor() or platform.machine()
