@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 def words(text: str) -> str:
     """What a reader reads of Markdown with HTML in it: no raw Typst, no escapes, one space between words."""
-    markdown = "```{=" in text
+    markdown = "<section" not in text
     text = re.sub(r"```+\{=typst\}.*?```+", " ", text, flags=re.DOTALL)
     text = re.sub(r'<span class="es-whole">(.*?)</span>', r"\1", re.sub(r"</?code\b[^>]*>", "", text))
     text = re.sub(r"(?<![\\`])`([^`\n]+)`(?!`)", r"\1", text) if markdown else text
