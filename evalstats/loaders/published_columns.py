@@ -318,8 +318,9 @@ def published_in(
         if map_ is not None and n_rows <= _ROWS_A_MODEL:
             return found
         if map_ is None:
-            varied = [name for name in columns if name != model and (len({*levels[name]}) > 1 or len(records) == 1)]
-            if item_column(varied) is not None:
+            # A text that is the same in all rows (`prompt`) may say how they were made.
+            texts = [name for name in columns if name not in numeric and len({*levels[name]}) == 1 < len(records)]
+            if item_column(name for name in columns if name != model and name not in texts) is not None:
                 return "its rows are items"
             if _is_published(found, records, levels, key, numeric):
                 return found

@@ -14,7 +14,7 @@ from evalstats.analysis.result import Result, json_safe
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.escape import is_web_address
 from evalstats.document.model import Block, Column, Document, Figure, LateColumns, Section, SideBySide, Table, Text
-from evalstats.document.names import named
+from evalstats.document.names import named, told
 from evalstats.document.numbers import p_words, scaled, with_unit
 from evalstats.grammar import has_have, plural
 
@@ -88,7 +88,7 @@ def changed_items(result: Comparison) -> Document:
             headline = (
                 f"By {named(result.metric)} items have no outcome that could change: it is graded, not right or wrong"
             )
-    return Document(
+    document = Document(
         kind="compare",
         title=f"On which items do {second} and {first} differ?",
         label=label,
@@ -98,6 +98,7 @@ def changed_items(result: Comparison) -> Document:
         answer=(*blocks, *_texts(result)),
         notes=tuple(note for note in result.notes if note.kind in ("simulated", "withheld")),
     )
+    return told(document)
 
 
 class ChangedItems(Result):
@@ -110,7 +111,7 @@ class ChangedItems(Result):
 
     def document(self) -> Document:
         """Return what is said of the items."""
-        return changed_items(self.comparison)
+        return replace(changed_items(self.comparison), names=self.comparison.document().names)
 
     @shown_frame
     def to_frame(self) -> pl.DataFrame:
