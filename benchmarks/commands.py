@@ -172,7 +172,6 @@ COMMANDS: Final[dict[str, tuple[Callable[[Path], None], tuple[str, ...], tuple[s
 TENFOLD: Final = {
     "compare 2 x 1,000,000 Parquet": "compare 2 x 100,000 Parquet",
     "leaderboard 10 x 1,000,000": "leaderboard 10 x 100,000",
-    "arena 10,000,000": "arena 1,000,000",
     "audit 20 x 50,000": "audit 20 x 5,000",
 }
 
