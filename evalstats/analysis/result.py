@@ -575,7 +575,7 @@ def show(result: Result, *names: str, caption: bool = True) -> None:
     --------
     >>> import evalstats as es
     >>> es.show(es.compare(es.datasets.tenacious_held_out(), "baseline", "trained"), "flips")  # doctest: +ELLIPSIS
-    **trained gained 21 items and lost none\.**
+    **`trained` gained 21 items and lost none\.**
     ...
     """
     notebook = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()

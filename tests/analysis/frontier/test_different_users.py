@@ -128,7 +128,7 @@ def test_numbered_rows_are_never_joined_and_ids_that_share_nothing_ask(tmp_path:
     found = es.frontier(read(visits(), item="#row"), n_resamples=500)
     assert found.different
     with pytest.raises(CannotAnswerError, match="if each system has different users or items, add paired=False"):
-        es.frontier(read(visits().drop("user")))
+        es.frontier(es.from_frame(visits().drop("user"), item="visit", model="model", score="solved", cost_usd="cost"))
     found.save(tmp_path / "f.json")
     assert es.load_result(tmp_path / "f.json") == found
 
