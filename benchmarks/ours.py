@@ -18,6 +18,7 @@ from evalstats.stats.many.pairwise import pairwise_differences
 from evalstats.stats.many.task_ranks import new_task_ranks
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.paired.binary import PairedCounts, tango
 from evalstats.stats.posterior import ClusterMoments, ClustersLikelihood, Prior, posteriors
@@ -188,7 +189,7 @@ def _design(data: Arrays, groups: tuple[str, ...], fixed: np.ndarray) -> MixedDe
         for name in groups
     )
     return MixedDesign(
-        fixed=fixed[first],
+        fixed=distinct_rows(fixed[first]),
         fixed_names=tuple(f"b{j}" for j in range(fixed.shape[1])),
         terms=terms,
         count=count,

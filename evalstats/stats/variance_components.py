@@ -17,6 +17,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, is_constant
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm, nested_in
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.reliability import effects_of
 
@@ -151,7 +152,7 @@ def variance_components(
     if shape is None:
         fit = fit_linear(
             MixedDesign(
-                fixed=np.ones((len(values), 1)),
+                fixed=distinct_rows(np.ones((1, 1)), np.zeros(len(values), dtype=np.int64)),
                 fixed_names=("(Intercept)",),
                 terms=tuple(_intercept(effect, codes[effect]) for effect in effects[:-1]),
                 count=n_scores,

@@ -36,6 +36,7 @@ from evalstats.errors import InputError
 from evalstats.grammar import comma_list, plural
 from evalstats.record import record
 from evalstats.stats.mixed.design import Family, Floats, Ints, MixedDesign, RandomTerm
+from evalstats.stats.mixed.distinct_rows import Distinct, distinct_rows
 
 _MOST_COLUMNS = 5000
 _MOST_NUMBERS = 200_000_000
@@ -334,7 +335,7 @@ def model_frame(
         *of_fixed,
         *(text for _, found in made for text in found),
     ]
-    n_fixed = fixed.shape[1]
+    n_fixed = fixed.n_columns
     if n_fixed >= cells.n_rows:
         raise InputError(
             f"there are {plural(n_fixed, 'fixed effect')} for {plural(cells.n_rows, 'row')}; leave terms out"
@@ -390,8 +391,8 @@ def _with_intercept(formula: MixedFormula) -> list[Term]:
 
 def _fixed(
     formula: MixedFormula, effects: Mapping[str, Column], n: int
-) -> tuple[Coded, Floats, KeptColumns, list[str]]:
-    """Code the fixed part on its distinct rows, and leave out what cannot be told apart; return it for every cell."""
+) -> tuple[Coded, Distinct, KeptColumns, list[str]]:
+    """Code the fixed part on its distinct rows, and leave out what cannot be told apart."""
     coded, codes = _coded_once(formula.fixed, effects, n, intercept=formula.intercept)
     kept = independent_columns(coded.matrix)
     factors = {name: column for name, column in effects.items() if isinstance(column, Factor)}
@@ -399,7 +400,7 @@ def _fixed(
     warnings = empty_cell_warnings(empty) + dropped_warnings(
         _with_intercept(formula), coded.names, coded.term_of, kept.dropped.tolist(), empty
     )
-    return coded, np.ascontiguousarray(coded.matrix[:, kept.columns])[codes], kept, warnings
+    return coded, distinct_rows(coded.matrix[:, kept.columns], codes), kept, warnings
 
 
 def _coded_once(terms: Sequence[Term], effects: Mapping[str, Column], n: int, *, intercept: bool) -> tuple[Coded, Ints]:

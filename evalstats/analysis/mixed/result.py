@@ -522,7 +522,7 @@ def _smaller(small: MixedDesign, large: MixedDesign) -> MixedDesign:
         terms.append(replace(wider[0], columns=term.columns, values=np.ascontiguousarray(wider[0].values[:, at])))
     return replace(
         large,
-        fixed=np.ascontiguousarray(large.fixed[:, order]),
+        fixed=large.fixed.replaced(large.fixed.rows[:, order]),
         fixed_names=tuple(large.fixed_names[at] for at in order),
         terms=tuple(terms),
     )

@@ -15,6 +15,7 @@ from evalstats.options import As
 from evalstats.record import record
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 
 if TYPE_CHECKING:
     from evalstats.analysis.mixed.frame import ModelFrame
@@ -287,7 +288,7 @@ def cell_design(table: ScenarioTable, choice: ModelChoice) -> CellDesign:
         names = list(table.models)
     n_fixed, score = len(names), frame["score"].to_numpy().astype(np.float64)
     design = MixedDesign(
-        fixed=_one_hot(fixed_codes, n_fixed),
+        fixed=distinct_rows(np.eye(n_fixed), fixed_codes),
         fixed_names=tuple(names),
         terms=tuple(random_intercept(table, group) for group in choice.random),
         count=frame[COUNT].to_numpy().astype(np.float64),
@@ -295,7 +296,7 @@ def cell_design(table: ScenarioTable, choice: ModelChoice) -> CellDesign:
         response=np.clip(score, 0.0, 1.0) if table.is_single else score,
         within=0.0 if choice.family == "binomial" else float(frame[WITHIN].sum()),
     )
-    rows = np.eye(len(cells)) if choice.scenario_as == "fixed" else _one_hot(cells[:, 0].astype(np.int64), n_fixed)
+    rows = np.eye(len(cells)) if choice.scenario_as == "fixed" else np.eye(n_fixed)[cells[:, 0]]
     return CellDesign(
         design=design,
         cells=cells.astype(np.int64),
@@ -419,9 +420,3 @@ def random_intercept(table: ScenarioTable, group: str) -> RandomTerm:
 def places(values: pl.Series, order: Sequence[str]) -> IntArray:
     """Return the place of each value in an order."""
     return values.replace_strict(list(order), range(len(order)), return_dtype=pl.Int64).to_numpy().astype(np.int64)
-
-
-def _one_hot(codes: IntArray, n: int) -> FloatArray:
-    out = np.zeros((len(codes), n))
-    out[np.arange(len(codes)), codes] = 1.0
-    return out

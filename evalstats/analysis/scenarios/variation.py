@@ -29,6 +29,7 @@ from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.degrees_of_freedom import variance_parameters
 from evalstats.stats.mixed.design import MixedDesign, MixedFit
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.interaction import parallelism_test, ranking_change
 from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio, null_design, parametric_bootstrap, variance_ratio
 from evalstats.stats.mixed.linear import fit_linear
@@ -386,7 +387,7 @@ def variance_rows(
     binomial = choice.family == "binomial"
     share = table.frame["score"].to_numpy().astype(np.float64)
     design = MixedDesign(
-        fixed=np.ones((table.frame.height, 1)),
+        fixed=distinct_rows(np.ones((1, 1)), np.zeros(table.frame.height, dtype=np.int64)),
         fixed_names=("(Intercept)",),
         terms=tuple(random_intercept(table, group) for group in groups),
         count=table.frame[COUNT].to_numpy().astype(np.float64),

@@ -520,12 +520,12 @@ def cluster_scores(fit: MixedFit, clusters: Ints) -> Floats:
     cells = _cells_of(design)
     modes = find_modes(cells, fit.theta, fit.beta, cells.no_effects())
     scores = cell_scores(cells, modes) if fit.n_quadrature == 1 else integrate(cells, modes, fit.n_quadrature)[1]
-    by_cell = np.vstack([scores.theta, scores.fixed * design.fixed.T])
+    by_cell = np.vstack([scores.theta, scores.fixed * design.fixed.at().T])
     return -np.array([np.bincount(clusters, weights=row) for row in by_cell], dtype=np.float64).T
 
 
 def _answer_separation(cells: BinomialCells) -> tuple[BinomialCells, str, tuple[str, ...]]:
-    separation = find_separation(cells.design, cells.plan.distinct)
+    separation = find_separation(cells.design)
     if separation is None:
         return cells, "", ()
     penalty, warning = answer_in_words(separation)
@@ -553,7 +553,7 @@ def _cells_of(design: MixedDesign) -> BinomialCells:
     key = (id(design.fixed), id(design.terms))
     if key not in _SEEN:
         cells = BinomialCells(design)
-        check_rank(cells.plan.distinct, design.fixed_names)
+        check_rank(design.fixed, design.fixed_names)
         _SEEN[key] = (design, cells)
         if len(_SEEN) > DESIGNS_IN_CACHE:
             del _SEEN[next(iter(_SEEN))]

@@ -88,7 +88,7 @@ def blocks(design: MixedDesign) -> list[IndependentCells]:
                 cells=cells.astype(np.int64),
                 n_levels=tuple(len(at) for at in levels),
                 zz=np.asarray((part.T @ weighted).toarray(), dtype=np.float64),
-                zx=np.asarray(weighted.T @ design.fixed[cells], dtype=np.float64),
+                zx=np.asarray(weighted.T @ design.fixed.at(cells), dtype=np.float64),
                 z=part,
             )
         )
@@ -115,8 +115,8 @@ def forms(fit: MixedFit) -> Forms:
     weights = np.array([sigma2 * relative[t][a, b] for t, a, b in entries])
     residual = response_residual(design, fit.beta)
     # Sums over blocks. Index 0 stands for V itself, the others for the G_r of the random terms.
-    sums = _Sums.of(design.fixed.shape[1], 1 + len(entries))
-    sums.single[0] = design.fixed.T @ (design.count[:, None] * design.fixed) / sigma2
+    sums = _Sums.of(design.fixed.n_columns, 1 + len(entries))
+    sums.single[0] = design.fixed.gram(design.count) / sigma2
     sums.quadratic[0] = (design.within + float(design.count @ residual**2)) / sigma2
     alike: dict[bytes, list[IndependentCells]] = {}
     for block in blocks(design):
@@ -148,7 +148,7 @@ def forms(fit: MixedFit) -> Forms:
 def response_residual(design: MixedDesign, beta: Floats) -> Floats:
     """Mean response of each cell less its offset and the fixed effects."""
     offset = 0.0 if design.offset is None else design.offset
-    return design.response - offset - design.fixed @ beta
+    return design.response - offset - design.fixed.at_cells(beta)
 
 
 def covariance_entries(design: MixedDesign) -> Iterator[tuple[int, int, int]]:
@@ -632,7 +632,7 @@ def between_within_df(design: MixedDesign, rows: Floats) -> Floats:
     space, G - r degrees of freedom are between groups, those within are many, and Satterthwaite's formula puts both
     together: (G - r) / b^2; infinite for b below 0.1. Of several terms the fewest count.
     """
-    x, count = design.fixed, design.count
+    x, count = design.fixed.at(), design.count
     weights = rows @ np.linalg.pinv(x.T @ (count[:, None] * x)) @ x.T
     size = np.square(weights) @ count
     df = np.full(len(rows), np.inf)

@@ -10,9 +10,8 @@ from scipy.sparse import csr_array, hstack
 
 from evalstats.errors import InputError
 from evalstats.record import record
+from evalstats.stats.mixed.distinct_rows import Distinct, Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Family = Literal["gaussian", "binomial"]
 _FEW_LEVELS = 5
 # OLS and GLM are fits without random effects.
@@ -138,7 +137,7 @@ class MixedDesign:
     Attributes
     ----------
     fixed
-        float64, shape (n_cells, n_fixed), of full column rank.
+        X, shape (n_cells, n_fixed), of full column rank; `distinct_rows` makes it of a matrix.
     fixed_names
         Names of its columns.
     terms
@@ -156,7 +155,7 @@ class MixedDesign:
         rows as they were given; 0 for rows of single trials.
     """
 
-    fixed: Floats
+    fixed: Distinct
     fixed_names: tuple[str, ...]
     terms: tuple[RandomTerm, ...]
     count: Floats
@@ -265,7 +264,7 @@ class MixedFit:
     def linear_predictor(self) -> Floats:
         """Linear predictor of every cell at the conditional modes."""
         design = self.design
-        eta = design.fixed @ self.beta + (0.0 if design.offset is None else design.offset)
+        eta = design.fixed.at_cells(self.beta) + (0.0 if design.offset is None else design.offset)
         for term, effects in zip(design.terms, self.effects, strict=True):
             eta = eta + (term.values * effects[term.level]).sum(axis=1)
         return np.asarray(eta, dtype=np.float64)

@@ -1,14 +1,14 @@
 """Distinct rows of the fixed part of a mixed model, which are few where its columns are factors, and sums over their cells."""
 
 from dataclasses import dataclass, field
-from weakref import ReferenceType, ref
 
 import numpy as np
 import numpy.typing as npt
 
 from evalstats.record import record
-from evalstats.stats.mixed.design import Floats, Ints
 
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads the bits of neighbouring numbers
 
@@ -38,7 +38,17 @@ class Groups:
 
 @record
 class Distinct:
-    """Distinct rows of X, shape (n_rows, n_fixed); the row of every cell; and a cell that has each."""
+    """A matrix X with a row for every cell, kept by its distinct rows, shape (n_rows, n_columns).
+
+    Attributes
+    ----------
+    rows
+        The distinct rows, in the order in which cells first have them.
+    of_cell
+        The row of every cell.
+    first
+        The first cell that has each row.
+    """
 
     rows: Floats
     of_cell: Groups
@@ -49,6 +59,10 @@ class Distinct:
         """Columns of X."""
         return self.rows.shape[1]
 
+    def at(self, cells: Ints | slice = slice(None)) -> Floats:
+        """Rows of X of some cells, all if not given."""
+        return self.rows[self.of_cell.level[cells]]
+
     def at_cells(self, beta: Floats) -> Floats:
         """X beta."""
         return self.of_cell.at_cells(self.rows @ beta)
@@ -57,18 +71,21 @@ class Distinct:
         """X' times a value of every cell."""
         return self.rows.T @ self.of_cell.sums(values)
 
+    def gram(self, weights: Floats) -> Floats:
+        """X' diag(weights) X."""
+        return self.rows.T @ (self.of_cell.sums(weights)[:, np.newaxis] * self.rows)
 
-_LATEST: list[tuple[ReferenceType[Floats], Distinct]] = []
+    def replaced(self, rows: Floats) -> "Distinct":
+        """Another X, of which these are the rows in place of `self.rows`."""
+        return distinct_rows(rows, self.of_cell.level)
 
 
-def distinct_rows(fixed: Floats) -> Distinct:
-    """Find the distinct rows of X; those of the latest matrix are kept, which the models of one table share."""
-    if _LATEST and _LATEST[0][0]() is fixed:
-        return _LATEST[0][1]
-    groups, first = numbered(hash_rows(fixed))
-    found = Distinct(rows=np.ascontiguousarray(fixed[first]), of_cell=groups, first=first)
-    _LATEST[:] = [(ref(fixed), found)]
-    return found
+def distinct_rows(rows: Floats, of_cell: Ints | None = None) -> Distinct:
+    """Find the distinct rows of X, which has a row for every cell, or the row `of_cell` where that is given."""
+    keys = hash_rows(rows)
+    groups, first = numbered(keys if of_cell is None else keys[of_cell])
+    found = first if of_cell is None else of_cell[first]
+    return Distinct(rows=np.ascontiguousarray(rows[found]), of_cell=groups, first=first)
 
 
 def numbered(keys: Bits) -> tuple[Groups, Ints]:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, kron
 
 from evalstats.stats.mixed.design import Floats, Ints
-from evalstats.stats.mixed.prediction import CombinationErrors, PredictiveLaw
+from evalstats.stats.mixed.prediction import CombinationErrors, PredictiveLaw, reduced_system
 
 _EXCHANGEABLE = 1e-12  # of the information of a model in a scenario, what is rounding
 
@@ -25,14 +25,14 @@ def exchangeable_errors(
     `terms` are the places of s and p, `levels` the level of both in every cell, model by model, and `values`, shape
     (n_points, n_cells), what is predicted for each.
     """
-    if law.reduced is None or len(terms) != 2:
+    if law.fits[0].family == "binomial" or len(terms) != 2:
         return None
     n_models, n_scenarios = len(law.fits[0].beta), law.fits[0].design.terms[terms[0]].n_levels
     n_cells = law.fits[0].design.terms[terms[1]].n_levels
     if n_models < 2 or n_models * n_scenarios != n_cells or len(levels[0]) != n_cells:
         return None
-    found = law.reduced[:n_models][:, n_models + n_scenarios + levels[1]].toarray()
-    information: Floats = found.reshape(n_models, n_models, n_scenarios)
+    information: Floats = reduced_system(law.fits[0], terms, only_fixed=True).toarray()
+    information = information[:, n_models + n_scenarios + levels[1]].reshape(n_models, n_models, n_scenarios)
     own, off = information[0, 0], information[0, 1]
     expected: Floats = off + np.eye(n_models)[..., np.newaxis] * (own - off)
     if np.abs(information - expected).max() > _EXCHANGEABLE * own.max():

@@ -19,7 +19,7 @@ from evalstats.stats.mixed.design import (
     check_levels,
     nested_in,
 )
-from evalstats.stats.mixed.distinct_rows import Distinct, distinct_rows
+from evalstats.stats.mixed.distinct_rows import Distinct
 from evalstats.stats.mixed.laplace import Pseudo
 
 Bools = npt.NDArray[np.bool_]
@@ -59,7 +59,7 @@ class Separation:
         return Pseudo(rows=self.rows, trials=np.full(n, self.n_directions / n))
 
 
-def find_separation(design: MixedDesign, distinct: Distinct | None = None) -> Separation | None:
+def find_separation(design: MixedDesign) -> Separation | None:
     """Return what is separated in the fixed part of a binomial design of full rank, or None if nothing is.
 
     Cells with the same fixed effects are merged. A separating direction is 0 on every mixed row, and on every set of rows
@@ -67,7 +67,7 @@ def find_separation(design: MixedDesign, distinct: Distinct | None = None) -> Se
     (Konis 2007, "Linear programming algorithms for detecting separated data in binary logistic regression models",
     University of Oxford) finds the largest separated set.
     """
-    distinct = distinct or distinct_rows(design.fixed)
+    distinct = design.fixed
     trials = distinct.of_cell.sums(design.count)
     successes = np.rint(distinct.of_cell.sums(design.count * design.response))
     side = np.where(successes >= trials, 1.0, np.where(successes <= 0.0, -1.0, 0.0))
@@ -251,8 +251,8 @@ def check_binomial(design: MixedDesign) -> tuple[str, ...]:
         if not ((share < ROUNDING) | (share > 1.0 - ROUNDING)).all():
             continue
         # No level holds both outcomes: harmless only where a fixed effect explains each already.
-        rows = np.unique(design.fixed, axis=0, return_inverse=True)[1].ravel()
-        if not nested_in(term.level, rows) or np.unique(rows).size < np.unique(term.level).size:
+        rows = design.fixed.of_cell
+        if not nested_in(term.level, rows.level) or rows.n_levels < np.unique(term.level).size:
             warnings.append(
                 f"every level of {term.group} has only successes or only failures: the likelihood rises as its variance runs to "
                 "infinity, so the estimate only says that it is large"
@@ -274,7 +274,7 @@ def check_rank(distinct: Distinct, names: tuple[str, ...]) -> None:
 def check_shares(design: MixedDesign) -> None:
     """Refuse a response that is no share of whole successes, or that never varies."""
     share, count = design.response, design.count
-    if not (np.isfinite(share).all() and np.isfinite(count).all() and np.isfinite(design.fixed).all()):
+    if not (np.isfinite(share).all() and np.isfinite(count).all() and np.isfinite(design.fixed.rows).all()):
         raise InputError("the design holds NaN or infinite values; leave out rows that have no outcome")
     if (count <= 0).any():
         raise InputError(f"{int((count <= 0).sum())} cells have no trial; leave them out")
@@ -301,7 +301,7 @@ def fit_ordinary(design: MixedDesign) -> MixedFit:
     `sigma` has n - p in its denominator; `log_likelihood` is the maximised one, as R's `logLik` of `lm` gives it. InputError for
     values that are not finite or no more rows than effects, CannotAnswerError where the effects fit exactly.
     """
-    x, w = design.fixed, design.count
+    x, w = design.fixed.at(), design.count
     y = design.response if design.offset is None else design.response - design.offset
     n, p = design.n_rows, x.shape[1]
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
@@ -340,7 +340,7 @@ def fit_logistic(design: MixedDesign) -> MixedFit:
     """
     check_shares(design)
     separation = find_separation(design)
-    x, n = design.fixed, design.count
+    x, n = design.fixed.at(), design.count
     offset: Floats = np.zeros(design.n_cells) if design.offset is None else design.offset
     won = n * design.response
     penalty, warnings = "", tuple[str, ...]()

@@ -76,7 +76,7 @@ class BinomialCells:
         self.system = EliminationSystem(self.plan)
         self.trials = design.count
         self.successes = design.count * design.response
-        n_fixed = design.fixed.shape[1]
+        n_fixed = design.fixed.n_columns
         self.pseudo = Pseudo(rows=np.zeros((0, n_fixed)), trials=np.zeros(0))
 
     def with_response(self, design: MixedDesign) -> "BinomialCells":

@@ -14,7 +14,7 @@ from scipy.sparse import csgraph
 
 from evalstats.record import record
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, nested_in, within_owner
-from evalstats.stats.mixed.distinct_rows import Distinct, Groups, distinct_rows, hash_rows, mixed_bits, numbered
+from evalstats.stats.mixed.distinct_rows import Distinct, Groups, hash_rows, mixed_bits, numbered
 from evalstats.stats.mixed.linear_elimination import Scaling, invert_blocks
 from evalstats.stats.mixed.linear_stages import Slot
 
@@ -319,7 +319,7 @@ def make_plan(design: MixedDesign) -> EliminationOrder:
     leaves = [replace(merged[b], groups=Groups(cells, cells.size), given=merged[b].groups.level) for b in leaf]
     stays = [merged[b] for b in rest]
     blocks = (*leaves, *(merged[b] for b in chain), *stays)
-    distinct = distinct_rows(design.fixed)
+    distinct = design.fixed
     # The distinct rows of [rest, fixed].
     key = distinct.of_cell.level.astype(np.uint64)
     for block in stays:
@@ -339,7 +339,7 @@ def make_plan(design: MixedDesign) -> EliminationOrder:
             {len(leaf) + len(chain) + k: (block.groups, block.size) for k, block in enumerate(stays)},
             merged[chain[-1]].groups if chain else None,
             design.n_cells,
-            design.fixed.shape[1],
+            distinct.n_columns,
         ),
     )
 

@@ -17,6 +17,7 @@ from evalstats.stats.computation import OnStep, replicates
 from evalstats.stats.estimate import IntervalEstimate, positive_p
 from evalstats.stats.mixed.binomial import refit_binomial
 from evalstats.stats.mixed.design import Floats, MixedDesign, MixedFit
+from evalstats.stats.mixed.distinct_rows import numbered
 from evalstats.stats.mixed.linear import Refitter
 
 _SAME = 1e-8  # relative: data that differ by rounding are the same
@@ -112,7 +113,9 @@ def check_nested(null: MixedFit, alternative: MixedFit) -> None:
         if not np.isclose(found, wanted, rtol=_SAME, atol=_SAME):
             raise InputError("the two models are fitted to different responses; fit both to the same rows")
     if np.array_equal(null.design.response, alternative.design.response):
-        x, inner = alternative.design.fixed, null.design.fixed
+        larger, smaller = alternative.design.fixed, null.design.fixed
+        _, first = numbered((larger.of_cell.level * len(smaller.rows) + smaller.of_cell.level).astype(np.uint64))
+        x, inner = larger.at(first), smaller.at(first)
         if np.array_equal(x, inner):
             return
         left = inner - x @ np.linalg.lstsq(x, inner, rcond=None)[0]
@@ -203,7 +206,7 @@ def simulate(fit: MixedFit, rng: np.random.Generator) -> tuple[Floats, float]:
     mean of a cell of m rows is normal with variance sigma^2 / m, and the squares within cells are sigma^2 chi-squared.
     """
     design = fit.design
-    eta = design.fixed @ fit.beta + (0.0 if design.offset is None else design.offset)
+    eta = design.fixed.at_cells(fit.beta) + (0.0 if design.offset is None else design.offset)
     for term, factor in zip(design.terms, design.factors(fit.theta), strict=True):
         effects = fit.sigma * rng.standard_normal((term.n_levels, term.n_columns)) @ factor.T
         eta = eta + np.einsum("cj,cj->c", effects[term.level], term.values)
@@ -296,11 +299,11 @@ def null_design(
     named = (rows != 0.0).any(axis=0)
     if np.linalg.matrix_rank(rows) == np.count_nonzero(named):  # whole columns are left out
         names = tuple(name for name, out in zip(design.fixed_names, named.tolist(), strict=True) if not out)
-        return replace(design, fixed=design.fixed[:, ~named], fixed_names=names, terms=kept)
+        return replace(design, fixed=design.fixed.replaced(design.fixed.rows[:, ~named]), fixed_names=names, terms=kept)
     _, values, right = np.linalg.svd(rows)
     basis = right[int(np.count_nonzero(values > 1e-10 * values[0])) :].T
     names = tuple(f"combination {j + 1}" for j in range(basis.shape[1]))
-    return replace(design, fixed=design.fixed @ basis, fixed_names=names, terms=kept)
+    return replace(design, fixed=design.fixed.replaced(design.fixed.rows @ basis), fixed_names=names, terms=kept)
 
 
 def bootstrap_intervals(

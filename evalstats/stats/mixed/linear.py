@@ -29,7 +29,7 @@ from evalstats.stats.mixed.design import (
     random_columns,
     semidefinite_factor,
 )
-from evalstats.stats.mixed.distinct_rows import Distinct, distinct_rows
+from evalstats.stats.mixed.distinct_rows import Distinct
 from evalstats.stats.mixed.linear_elimination import Pieces, Scaling, StagedCore, cholesky, invert_lower
 from evalstats.stats.mixed.linear_stages import Slot, plan_elimination
 from evalstats.stats.mixed.trust_region import Minimum, minimise
@@ -254,7 +254,7 @@ class SparseCore:
             logdet_fixed=2.0 * float(np.log(np.diag(root_of_rest)[:p]).sum()),
             rss=float(root_of_rest[-1, -1]) ** 2,
             beta=root.T @ root_of_rest[-1, :p],
-            unscaled=root.T @ root,
+            root=root,
         )
         return pieces, factor, scaled, spread
 
@@ -289,7 +289,7 @@ class LinearCriterion:
     @property
     def df(self) -> int:
         """What r^2 is divided by: n - p for REML, n for ML."""
-        return self.design.n_rows - (self.design.fixed.shape[1] if self.reml else 0)
+        return self.design.n_rows - (self.design.fixed.n_columns if self.reml else 0)
 
     def set_response(self, response: Floats, within: float) -> None:
         """Replace the response of the cells and the sum of squares within them; products of Z and X stay."""
@@ -316,7 +316,7 @@ class LinearCriterion:
     def covariance(self, theta: Floats) -> Floats:
         """Covariance of beta given theta and sigma."""
         pieces, back = self._evaluate(theta), self._fixed.back_inverse
-        return pieces.rss / self.df * self._scale**2 * back @ pieces.unscaled @ back.T
+        return pieces.rss / self.df * self._scale**2 * back @ (pieces.root.T @ pieces.root) @ back.T
 
     def deviance_at(self, theta: Floats, sigma: float) -> float:
         """Return the deviance for given sigma, in the unit of the response; beta is at its best."""
@@ -389,7 +389,7 @@ class _FixedPart:
     """X times R^-1, by distinct rows: with orthonormal columns where that is cheap and columns of unit length else."""
 
     def __init__(self, design: MixedDesign) -> None:
-        found = distinct_rows(design.fixed)
+        found = design.fixed
         given, n = found.rows, found.of_cell.sums(design.count)
         p = given.shape[1]
         lengths = np.sqrt(n @ given**2)
@@ -421,7 +421,7 @@ def _refuse_dependent(design: MixedDesign, which: np.ndarray) -> None:
         names = ", ".join(repr(design.fixed_names[int(k)]) for k in which)
         raise InputError(
             f"the fixed effects are rank deficient: {names} {conjugate(which.size, 'follow')} from the columns before "
-            f"(of {design.fixed.shape[1]}); leave out empty combinations or one of the factors"
+            f"(of {design.fixed.n_columns}); leave out empty combinations or one of the factors"
         )
 
 
@@ -495,10 +495,10 @@ def _words(term: RandomTerm, factor: Floats, rank: int) -> list[str]:
 
 def check_linear(design: MixedDesign) -> tuple[str, ...]:
     """Refuse a design that cannot be fitted; return warnings about what can but should not be trusted."""
-    n, p = design.n_rows, design.fixed.shape[1]
+    n, p = design.n_rows, design.fixed.n_columns
     if not design.terms:
         raise InputError("the model has no random effect; a mixed model needs one, such as (1|item)")
-    values = (design.fixed, design.response, design.count, *(term.values for term in design.terms))
+    values = (design.fixed.rows, design.response, design.count, *(term.values for term in design.terms))
     if not all(np.isfinite(array).all() for array in values) or not np.isfinite(design.within):
         raise InputError("the design holds NaN or infinite values; leave out rows that have no outcome")
     if (design.count <= 0).any() or design.within < 0:

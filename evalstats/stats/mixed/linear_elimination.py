@@ -315,14 +315,14 @@ class Pieces:
     """What all criteria are made of, at one theta.
 
     `logdet_effects` and `logdet_fixed` are logarithms of the determinants of M and of X'V^-1 X (times sigma^2), `rss` the
-    penalised residual sum of squares r^2(theta), `unscaled` the covariance of beta divided by sigma^2.
+    penalised residual sum of squares r^2(theta), `root` such that root' root is the covariance of beta divided by sigma^2.
     """
 
     logdet_effects: float
     logdet_fixed: float
     rss: float
     beta: Floats
-    unscaled: Floats
+    root: Floats
 
 
 @dataclass(slots=True)
@@ -454,13 +454,12 @@ class StagedCore:
         root = cholesky(rest)
         inverse_root = invert_lower(root)
         diagonal = np.log(np.diag(root))
-        fixed = inverse_root[r : r + p, r : r + p]
         pieces = Pieces(
             logdet_effects=logdet + 2.0 * float(diagonal[:r].sum()),
             logdet_fixed=2.0 * float(diagonal[r : r + p].sum()),
             rss=float(root[-1, -1]) ** 2,
             beta=-inverse_root[-1, r:-1] / inverse_root[-1, -1],
-            unscaled=fixed.T @ fixed,
+            root=inverse_root[r : r + p, r : r + p],
         )
         self._last = _Factored(
             theta.copy(), pieces, inner, reduced, middle, outer, middle_inverse, middle_gain, inverse_root

@@ -102,7 +102,7 @@ def plan_elimination(design: MixedDesign) -> Stages:
     cells = [np.zeros(term.n_levels, dtype=np.int64) for term in terms]  # one cell of every level
     for cell, term in zip(cells, terms, strict=True):
         cell[term.level] = np.arange(len(term.level))
-    n_fixed = design.fixed.shape[1]
+    n_fixed = design.fixed.n_columns
     choices = [choice for k in _candidates(terms, others) for choice in _choices(terms, others, k, cells)]
     costs = [_cost(terms, choice, others, n_fixed) for choice in choices]
     best = min(range(len(choices)), key=lambda place: costs[place][0])

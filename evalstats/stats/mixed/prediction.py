@@ -17,7 +17,6 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.record import record
 from evalstats.stats.mixed.binomial import binomial_given_theta
 from evalstats.stats.mixed.design import Floats, Ints, MixedFit, term_columns, within_owner
-from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.linear import linear_given_theta
 from evalstats.stats.mixed.linear_elimination import cholesky, invert_blocks
 
@@ -104,7 +103,7 @@ def prediction_errors(fit: MixedFit, terms: Sequence[int], reduced: Sparse | Non
     """
     design = fit.design
     factors = design.factors(fit.theta)
-    n_fixed = design.fixed.shape[1]
+    n_fixed = design.fixed.n_columns
     factor_of = [csr_array(kron(eye_array(design.terms[k].n_levels), factors[k])) for k in terms]
     back = csr_array(block_diag(factor_of, format="csr")) if terms else csr_array((0, 0), dtype=np.float64)
     plain = reduced_system(fit, terms) if reduced is None else reduced
@@ -136,19 +135,20 @@ def prediction_errors(fit: MixedFit, terms: Sequence[int], reduced: Sparse | Non
     )
 
 
-def reduced_system(fit: MixedFit, terms: Sequence[int]) -> Sparse:
+def reduced_system(fit: MixedFit, terms: Sequence[int], *, only_fixed: bool = False) -> Sparse:
     """Return the cross-products of the fixed effects and of some terms, with the effects of all other terms eliminated.
 
     Columns are those of the design, so theta of `terms` has no part in it: of a linear model it is the same at all of them.
+    `only_fixed`: no more than the rows of the fixed effects.
     """
     design = fit.design
     factors = design.factors(fit.theta)
     others = [k for k in range(len(design.terms)) if k not in set(terms)]
-    distinct = distinct_rows(design.fixed)
-    fixed = csr_array(distinct.rows)[distinct.of_cell.level]
+    fixed = csr_array(design.fixed.rows)[design.fixed.of_cell.level]
     kept = hstack([fixed, *(term_columns(design.terms[k]) for k in terms)], format="csc")
     weights = diags_array(fit.working_weights(), format="csc")
-    system = csr_array(kept.T @ (weights @ kept))
+    rows = kept[:, : design.fixed.n_columns] if only_fixed else kept
+    system = csr_array(rows.T @ (weights @ kept))
     if not others:
         return system
     scaled = [term_columns(replace(design.terms[k], values=design.terms[k].values @ factors[k])) for k in others]
@@ -157,7 +157,7 @@ def reduced_system(fit: MixedFit, terms: Sequence[int]) -> Sparse:
     inner = csr_array(out.T @ (weights @ out) + eye_array(out.shape[1]))
     by_block = _block_inverse(inner)
     solved = splu(csc_array(inner)).solve(crossed.toarray()) if by_block is None else by_block @ crossed
-    return csr_array(system - crossed.T @ solved)
+    return csr_array(system - crossed[:, : rows.shape[1]].T @ solved)
 
 
 def _block_inverse(matrix: Sparse) -> Sparse | None:
@@ -204,19 +204,19 @@ def _scaled(matrix: Sparse, scale: Floats) -> Sparse:
 class PredictiveLaw:
     """A mixture of what the effects of some `terms` are predicted to be at several values of their standard deviations.
 
-    `fits` are the model at each of them and `weights`, shape (n_points,), their shares, which sum to 1; `reduced` is what
-    `reduced_system` returns where it is the same at all of them.
+    `fits` are the model at each of them and `weights`, shape (n_points,), their shares, which sum to 1.
     """
 
     fits: tuple[MixedFit, ...]
     weights: Floats
     terms: Sequence[int]
-    reduced: Sparse | None
 
     @cached_property
     def errors(self) -> tuple[PredictionErrors, ...]:
         """Errors of the predictions at each point."""
-        return tuple(prediction_errors(each, self.terms, self.reduced) for each in self.fits)
+        # Working weights of a binomial model change with the standard deviations.
+        same = reduced_system(self.fits[0], self.terms) if self.fits[0].family == "gaussian" else None
+        return tuple(prediction_errors(each, self.terms, same) for each in self.fits)
 
     def mean(self, values: Floats) -> Floats:
         """Return the mean of what is predicted; `values` has a row for each point."""
@@ -255,17 +255,15 @@ def predictive_law(fit: MixedFit, terms: Sequence[int]) -> PredictiveLaw:
     `terms` are places in `fit.design.terms`, random intercepts. A fit that did not converge gives one point: its own.
     """
     at = binomial_given_theta(fit) if fit.family == "binomial" else linear_given_theta(fit)
-    # Working weights of a binomial model change with the standard deviations.
-    reduced = None if fit.family == "binomial" else reduced_system(fit, terms)
     points = _lattice(fit, at, terms) if terms and fit.convergence.converged else []
     if not points:
-        return PredictiveLaw(fits=(fit,), weights=np.ones(1), terms=terms, reduced=reduced)
+        return PredictiveLaw(fits=(fit,), weights=np.ones(1), terms=terms)
     heights = np.array([height for _, height in points])
     weights = np.exp(heights - heights.max())
     weights /= weights.sum()
     kept = [k for k, weight in enumerate(weights) if weight > _NEGLIGIBLE * weights.max()]
     fits = tuple(points[k][0] for k in kept)
-    return PredictiveLaw(fits=fits, weights=weights[kept] / weights[kept].sum(), terms=terms, reduced=reduced)
+    return PredictiveLaw(fits=fits, weights=weights[kept] / weights[kept].sum(), terms=terms)
 
 
 def _lattice(

@@ -219,7 +219,7 @@ def _contrast_interval(fit: MixedFit, row: Floats, conf_level: float) -> Profile
     """Profile row beta: beta = value row / (row'row) + rest, and the rest is free where row rest = 0."""
     design = fit.design
     smaller = null_design(design, contrasts=row)
-    direction = design.fixed @ row / float(row @ row)
+    direction = design.fixed.at_cells(row) / float(row @ row)
     offset = np.zeros(design.n_cells) if design.offset is None else design.offset
     estimate = float(row @ fit.beta)
     single = np.count_nonzero(row) == 1 and row.max() == 1.0
@@ -235,8 +235,9 @@ def _contrast_interval(fit: MixedFit, row: Floats, conf_level: float) -> Profile
 
         least = _surface(fit)(best)[0]
     else:
-        first_guess = np.linalg.lstsq(smaller.fixed, design.fixed @ fit.beta - estimate * direction, rcond=None)[0]
-        onto = np.linalg.lstsq(smaller.fixed, design.fixed, rcond=None)[0]
+        inner = smaller.fixed.at()
+        first_guess = np.linalg.lstsq(inner, design.fixed.at_cells(fit.beta) - estimate * direction, rcond=None)[0]
+        onto = np.linalg.lstsq(inner, design.fixed.at(), rcond=None)[0]
         turn = np.zeros((len(best) + len(first_guess), len(best) + len(fit.beta)))
         turn[: len(best), : len(best)], turn[len(best) :, len(best) :] = np.eye(len(best)), onto
         spread = _root(turn @ _joint(fit) @ turn.T, len(fit.theta))

@@ -253,7 +253,7 @@ def _whole_clusters(design: MixedDesign, theta: Floats, residual: Floats, codes:
     starts = np.cumsum([0] + [term.n_levels * term.n_columns for term in design.terms])
     order = np.argsort(codes, kind="stable")
     for cells in np.split(order, np.cumsum(np.bincount(codes))[:-1]):
-        x = root[cells, None] * design.fixed[cells]
+        x = root[cells, None] * design.fixed.at(cells)
         columns = np.flatnonzero(np.any(x != 0.0, axis=0)).astype(np.int64)
         x, e = x[:, columns], residual[cells]
         pieces: list[Floats] = []

@@ -95,7 +95,7 @@ def expanded(made: ModelFrame, frame: pl.DataFrame) -> tuple[np.ndarray, ...]:
     keys = made.cells.columns
     at = made.cells.with_row_index("cell")
     cell = frame.join(at, on=keys, how="left", maintain_order="left")["cell"].to_numpy()
-    return cell, made.design.fixed[cell]
+    return cell, made.design.fixed.at(cell)
 
 
 def test_merging_rows_to_cells_keeps_every_sum() -> None:
@@ -108,8 +108,8 @@ def test_merging_rows_to_cells_keeps_every_sum() -> None:
     assert design.n_cells == frame.unique(["model", "item"]).height < frame.height
     # Against the rows themselves: counts, means, spread inside cells, and the cross products a fit is made from.
     np.testing.assert_array_equal(np.bincount(cell), design.count)
-    np.testing.assert_allclose(fixed.T @ fixed, design.fixed.T @ (design.count[:, None] * design.fixed), rtol=1e-12)
-    np.testing.assert_allclose(fixed.T @ y, design.fixed.T @ (design.count * design.response), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(fixed.T @ fixed, design.fixed.gram(design.count), rtol=1e-12)
+    np.testing.assert_allclose(fixed.T @ y, design.fixed.sums(design.count * design.response), rtol=1e-9, atol=1e-9)
     total = design.within + float(design.count @ design.response**2)
     assert math.isclose(total, float(y @ y), rel_tol=1e-12)
 
@@ -131,7 +131,8 @@ def test_groupings_and_slopes_hold_the_values_of_their_rows() -> None:
 
 
 def same_design(a: ModelFrame, b: ModelFrame) -> None:
-    for name in ("fixed", "count", "response"):
+    np.testing.assert_array_equal(a.design.fixed.at(), b.design.fixed.at())
+    for name in ("count", "response"):
         np.testing.assert_array_equal(getattr(a.design, name), getattr(b.design, name))
     assert a.design.within == b.design.within
     assert a.design.log_constant == b.design.log_constant
@@ -168,8 +169,8 @@ def test_new_names_for_items_move_nothing() -> None:
     others = [f"q{k:03}" for k in np.random.default_rng(5).permutation(len(names))]
     renamed = frame.with_columns(pl.col("item").replace(dict(zip(names, others, strict=True))))
     a, b = model_frame(frame, FULL).design, model_frame(renamed, FULL).design
-    assert sorted(map(tuple, np.column_stack([a.fixed, a.count, a.response]))) == sorted(
-        map(tuple, np.column_stack([b.fixed, b.count, b.response]))
+    assert sorted(map(tuple, np.column_stack([a.fixed.at(), a.count, a.response]))) == sorted(
+        map(tuple, np.column_stack([b.fixed.at(), b.count, b.response]))
     )
     assert a.within == pytest.approx(b.within, rel=1e-12)
 
@@ -236,7 +237,7 @@ def test_levels_have_a_said_order() -> None:
 def test_rows_of_a_grid_are_rows_of_the_design() -> None:
     frame = table()
     made = model_frame(frame, "score ~ model * scenario + length + (1 | item)")
-    np.testing.assert_array_equal(made.kept_rows(made.all_rows(made.cells)), made.design.fixed)
+    np.testing.assert_array_equal(made.kept_rows(made.all_rows(made.cells)), made.design.fixed.at())
     at_mean = made.kept_rows(made.all_rows(made.cells.drop("length")))
     column = made.terms["length"][0]
     np.testing.assert_allclose(at_mean[:, column], frame["length"].mean(), rtol=1e-14)
@@ -466,4 +467,4 @@ def test_names_that_look_like_code_are_names(tmp_path: Path) -> None:
     assert not left.exists()
     assert made.factors[name] == ("C(x)", "c0[T.1]:c1", "np.exp", "{1+1}")
     assert made.design.fixed_names[1] == f"{name}[c0[T.1]:c1]"
-    np.testing.assert_array_equal(made.kept_rows(made.all_rows(made.cells)), made.design.fixed)
+    np.testing.assert_array_equal(made.kept_rows(made.all_rows(made.cells)), made.design.fixed.at())

@@ -9,7 +9,7 @@ import pytest
 
 from evalstats.analysis.scenarios import cells
 from evalstats.analysis.scenarios.scenarios import scenarios
-from evalstats.stats.mixed.prediction import PredictiveLaw, reduced_system
+from evalstats.stats.mixed.prediction import PredictiveLaw
 from evalstats.stats.paired.means import paired_t
 from tests.analysis.builders import data_of
 from tests.analysis.scenarios.tables import binary, graded, table
@@ -234,7 +234,7 @@ def test_split_of_the_variation_is_lme4s(name, tolerance):
 
 def at_the_estimate(fit, terms):
     """The law of predictions that takes standard deviations for known, as lme4 does."""
-    return PredictiveLaw(fits=(fit,), weights=np.ones(1), terms=terms, reduced=reduced_system(fit, terms))
+    return PredictiveLaw(fits=(fit,), weights=np.ones(1), terms=terms)
 
 
 def test_sampled_scenarios_against_lme4(monkeypatch):

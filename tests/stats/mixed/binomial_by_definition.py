@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import gammaln, log_expit
 
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 
 
 def codes(labels):
@@ -41,7 +42,7 @@ def interaction(first, second) -> np.ndarray:
 def design_of(fixed, terms, successes, trials, names=None) -> MixedDesign:
     fixed, successes, trials = (np.asarray(a, dtype=float) for a in (fixed, successes, trials))
     return MixedDesign(
-        fixed=fixed,
+        fixed=distinct_rows(fixed),
         fixed_names=tuple(names or (f"b{j}" for j in range(fixed.shape[1]))),
         terms=tuple(terms),
         count=trials,
@@ -53,7 +54,7 @@ def design_of(fixed, terms, successes, trials, names=None) -> MixedDesign:
 def reordered(design: MixedDesign, order) -> MixedDesign:
     """The same design with its cells in another order."""
     return MixedDesign(
-        fixed=design.fixed[order],
+        fixed=distinct_rows(design.fixed.at()[order]),
         fixed_names=design.fixed_names,
         terms=tuple(
             RandomTerm(group=t.group, columns=t.columns, levels=t.levels, level=t.level[order], values=t.values[order])
@@ -121,7 +122,7 @@ def dense_laplace(design: MixedDesign, theta, beta) -> tuple[float, np.ndarray, 
     """Laplace deviance without the constants, the spherical modes and H, from the n x q matrix."""
     a = dense_columns(design, theta)
     y, n = design.count * design.response, design.count
-    base = design.fixed @ beta + (0.0 if design.offset is None else design.offset)
+    base = design.fixed.at() @ beta + (0.0 if design.offset is None else design.offset)
 
     def criterion(u):
         return 0.5 * u @ u - log_likelihood_given(design, base + a @ u)
@@ -148,7 +149,7 @@ def integrated_deviance(design: MixedDesign, theta: float, beta) -> float:
     for level in range(t.n_levels):
         at = t.level == level
         y, n = (design.count * design.response)[at], design.count[at]
-        eta = (design.fixed[at] @ beta)[:, None] + theta * u
+        eta = (design.fixed.at()[at] @ beta)[:, None] + theta * u
         logs = (y[:, None] * log_expit(eta) + (n - y)[:, None] * log_expit(-eta)).sum(axis=0) - 0.5 * u**2
         total += np.log(np.exp(logs - logs.max()).sum() * (u[1] - u[0]) / np.sqrt(2.0 * np.pi)) + logs.max()
     return -2.0 * float(total)

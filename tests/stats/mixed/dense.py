@@ -8,6 +8,7 @@ import numpy as np
 from scipy import optimize
 
 from evalstats.stats.mixed.design import Convergence, MixedDesign, MixedFit, RandomTerm
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 
@@ -41,13 +42,13 @@ def rows_design(fixed, terms, response, *, merge=False, **more):
     response = np.asarray(response, dtype=float)
     n = len(response)
     design = MixedDesign(
-        fixed=x, fixed_names=names, terms=tuple(terms), count=np.ones(n), response=response, **more
+        fixed=distinct_rows(x), fixed_names=names, terms=tuple(terms), count=np.ones(n), response=response, **more
     )  # fmt: skip
     return merged(design) if merge else design
 
 
 def merged(design):
-    key = np.column_stack([design.fixed] + [t.level for t in design.terms] + [t.values for t in design.terms])
+    key = np.column_stack([design.fixed.at()] + [t.level for t in design.terms] + [t.values for t in design.terms])
     _, first, code = np.unique(key, axis=0, return_index=True, return_inverse=True)
     code = code.ravel()
     count = np.bincount(code).astype(float)
@@ -57,7 +58,7 @@ def merged(design):
         for t in design.terms
     )
     return MixedDesign(
-        fixed=design.fixed[first],
+        fixed=distinct_rows(design.fixed.at()[first]),
         fixed_names=design.fixed_names,
         terms=terms,
         count=count,
@@ -98,12 +99,12 @@ def relative_covariance(design, theta):
 
 def deviance(design, theta, sigma, *, restricted):
     """Minus twice the (restricted) log-likelihood at its best beta; the design has a cell for each row."""
-    n, p = design.fixed.shape
+    n, p = design.fixed.at().shape
     v = sigma**2 * relative_covariance(design, theta)
     inverse = np.linalg.inv(v)
-    information = design.fixed.T @ inverse @ design.fixed
-    beta = np.linalg.solve(information, design.fixed.T @ inverse @ design.response)
-    e = design.response - design.fixed @ beta
+    information = design.fixed.at().T @ inverse @ design.fixed.at()
+    beta = np.linalg.solve(information, design.fixed.at().T @ inverse @ design.response)
+    e = design.response - design.fixed.at() @ beta
     value = n * np.log(2 * np.pi) + np.linalg.slogdet(v)[1] + e @ inverse @ e
     if restricted:
         value += np.linalg.slogdet(information)[1] - p * np.log(2 * np.pi)
@@ -115,8 +116,8 @@ def fit_at(design, theta, sigma, *, method="REML"):
     theta = np.asarray(theta, dtype=float).reshape(-1)
     v = relative_covariance(design, theta) - np.eye(design.n_cells) + np.diag(1.0 / design.count)
     inverse = np.linalg.inv(v)
-    covariance = sigma**2 * np.linalg.inv(design.fixed.T @ inverse @ design.fixed)
-    beta = covariance @ design.fixed.T @ inverse @ design.response / sigma**2
+    covariance = sigma**2 * np.linalg.inv(design.fixed.at().T @ inverse @ design.fixed.at())
+    beta = covariance @ design.fixed.at().T @ inverse @ design.response / sigma**2
     return MixedFit(
         family="gaussian",
         method=method,
@@ -178,13 +179,13 @@ def numeric_gradient(function, at, step=1e-4):
 
 def fit_dense(design, *, method="REML"):
     """Maximise the likelihood itself; slow, for a few hundred rows with a cell each."""
-    n, p = design.fixed.shape
+    n, p = design.fixed.at().shape
     free = n - p if method == "REML" else n
 
     def profiled(theta):
         v = relative_covariance(design, theta)
         inverse = np.linalg.inv(v)
-        e = design.response - design.fixed @ fit_at(design, theta, 1.0).beta
+        e = design.response - design.fixed.at() @ fit_at(design, theta, 1.0).beta
         sigma = np.sqrt(e @ inverse @ e / free)
         return deviance(design, theta, sigma, restricted=method == "REML"), sigma
 

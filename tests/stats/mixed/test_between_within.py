@@ -8,6 +8,7 @@ import evalstats as es
 from evalstats.errors import InputError
 from evalstats.stats.mixed.degrees_of_freedom import between_within_df
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 
 
 def _design(n_groups: int, *, slopes: bool = False, kept: np.ndarray | None = None) -> MixedDesign:
@@ -24,7 +25,11 @@ def _design(n_groups: int, *, slopes: bool = False, kept: np.ndarray | None = No
     )
     names = ("(Intercept)", "between", "within", "between:within")
     return MixedDesign(
-        fixed=fixed, fixed_names=names, terms=(term,), count=np.ones(at.size), response=np.full(at.size, 0.5)
+        fixed=distinct_rows(fixed),
+        fixed_names=names,
+        terms=(term,),
+        count=np.ones(at.size),
+        response=np.full(at.size, 0.5),
     )
 
 

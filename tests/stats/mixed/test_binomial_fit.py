@@ -7,6 +7,7 @@ import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import canonical, cluster_scores, fit_binomial, refit_binomial
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from tests.stats.mixed.binomial_by_definition import (
     dense_columns,
     dense_laplace,
@@ -109,14 +110,14 @@ class TestWhatDoesNotChangeAFit:
         np.testing.assert_allclose(other.beta, fit.beta, atol=SAME)
 
     def test_coding_of_the_factors(self, design, fit):
-        turn = np.random.default_rng(3).normal(size=(design.fixed.shape[1],) * 2)
-        other = fit_binomial(replace(design, fixed=design.fixed @ turn))
+        turn = np.random.default_rng(3).normal(size=(design.fixed.n_columns,) * 2)
+        other = fit_binomial(replace(design, fixed=distinct_rows(design.fixed.at() @ turn)))
         assert other.deviance == pytest.approx(fit.deviance, abs=1e-8)
         np.testing.assert_allclose(turn @ other.beta, fit.beta, atol=1e-5)
         np.testing.assert_allclose(turn @ other.covariance @ turn.T, fit.covariance, atol=1e-4)
 
     def test_offset_moves_the_coefficient(self, design, fit):
-        other = fit_binomial(replace(design, offset=0.7 * design.fixed[:, 1]))
+        other = fit_binomial(replace(design, offset=0.7 * design.fixed.at()[:, 1]))
         np.testing.assert_allclose(other.beta[1], fit.beta[1] - 0.7, atol=SAME)
         assert other.deviance == pytest.approx(fit.deviance, abs=1e-8)
 
@@ -124,7 +125,7 @@ class TestWhatDoesNotChangeAFit:
     def test_units_of_a_covariate(self, unit):
         design = slopes_design()
         fit = fit_binomial(design)
-        other = fit_binomial(replace(design, fixed=design.fixed * [1.0, unit]))
+        other = fit_binomial(replace(design, fixed=distinct_rows(design.fixed.at() * [1.0, unit])))
         assert other.convergence.converged
         np.testing.assert_allclose(other.beta * [1.0, unit], fit.beta, atol=SAME)
         np.testing.assert_allclose(other.std_errors * [1.0, unit], fit.std_errors, rtol=1e-4)
@@ -172,7 +173,7 @@ class TestUncertainty:
     def test_fast_start_has_the_covariance_given_theta(self, design):
         fit = fit_binomial(design, n_quadrature=0)
         assert fit.method == "nAGQ=0"
-        a, x = dense_columns(design, fit.theta), design.fixed
+        a, x = dense_columns(design, fit.theta), design.fixed.at()
         _, u, h = dense_laplace(design, fit.theta, fit.beta)
         mean = 1.0 / (1.0 + np.exp(-(x @ fit.beta + a @ u)))
         w = (design.count * mean * (1.0 - mean))[:, None]
@@ -234,7 +235,7 @@ def test_gradient_of_the_quadrature(n_points):
 
     for name in ("item", "only a level for each cell"):
         cells = BinomialCells(some_designs(4, 60)[name])
-        theta, beta = np.array([-0.8]), 0.3 * np.arange(cells.design.fixed.shape[1])
+        theta, beta = np.array([-0.8]), 0.3 * np.arange(cells.design.fixed.n_columns)
         gradient = quadrature(cells, theta, beta, cells.no_effects(), n_points).gradient
         for k, step in enumerate(1e-5 * np.eye(gradient.size)):
             ends = [
@@ -284,7 +285,7 @@ class TestScores:
 
     def test_of_nested_effects_in_their_outer_grouping(self, design, fit):
         scores = cluster_scores(fit, design.terms[0].level)
-        assert scores.shape == (40, 2 + design.fixed.shape[1])
+        assert scores.shape == (40, 2 + design.fixed.n_columns)
         np.testing.assert_allclose(scores.sum(axis=0), 0.0, atol=ZERO_SUM)
 
 
@@ -375,8 +376,10 @@ class TestRefusals:
             fit_binomial(replace(design, response=np.full(160, value)))
 
     def test_rank(self, design):
-        fixed = np.column_stack([design.fixed, design.fixed[:, 1] + design.fixed[:, 2], design.fixed[:, 4]])
-        deficient = replace(design, fixed=fixed, fixed_names=(*design.fixed_names, "sum", "twin"))
+        fixed = np.column_stack(
+            [design.fixed.at(), design.fixed.at()[:, 1] + design.fixed.at()[:, 2], design.fixed.at()[:, 4]]
+        )
+        deficient = replace(design, fixed=distinct_rows(fixed), fixed_names=(*design.fixed_names, "sum", "twin"))
         with pytest.raises(InputError, match="8 fixed effects, but columns 'sum', 'twin' follow from those before"):
             fit_binomial(deficient)
 

@@ -7,7 +7,7 @@ import pytest
 
 import evalstats.stats.mixed.laplace_elimination as gram_module
 from evalstats.stats.mixed.design import MixedDesign
-from evalstats.stats.mixed.distinct_rows import hash_rows
+from evalstats.stats.mixed.distinct_rows import distinct_rows, hash_rows
 from evalstats.stats.mixed.laplace import (
     BinomialCells,
     Pseudo,
@@ -34,7 +34,7 @@ DESIGNS = [
 
 def parameters(design, seed=1):
     rng = np.random.default_rng(seed)
-    return rng.normal(size=design.n_theta), 0.5 * rng.normal(size=design.fixed.shape[1])
+    return rng.normal(size=design.n_theta), 0.5 * rng.normal(size=design.fixed.n_columns)
 
 
 def spherical(cells, effects):
@@ -58,12 +58,12 @@ def test_elimination_is_the_dense_system(design, by_component, monkeypatch):
     rng = np.random.default_rng(2)
     theta, _ = parameters(design)
     theta[rng.integers(theta.size)] = 0.0
-    weights, prior = rng.uniform(0.0, 0.5, design.n_cells), 0.1 * np.eye(design.fixed.shape[1])
+    weights, prior = rng.uniform(0.0, 0.5, design.n_cells), 0.1 * np.eye(design.fixed.n_columns)
     plan = make_plan(design)
     factors = plan.factors(theta)
     elimination = Elimination(EliminationSystem(plan), factors, plan.columns(factors), weights, prior)
 
-    a, x = dense_columns(design, theta), design.fixed
+    a, x = dense_columns(design, theta), design.fixed.at()
     h = a.T @ (weights[:, None] * a) + np.eye(a.shape[1])
     across = a.T @ (weights[:, None] * x)
     inner = x.T @ (weights[:, None] * x) + prior
@@ -127,7 +127,7 @@ def test_gradient_is_that_of_differences(design):
 def test_gradient_with_beta_profiled(design):
     """Also with pseudo-observations, which stand beside the cells."""
     theta, beta = parameters(design)
-    cells = BinomialCells(design).with_prior(Pseudo(rows=design.fixed[:3], trials=np.array([0.5, 0.3, 1.0])))
+    cells = BinomialCells(design).with_prior(Pseudo(rows=design.fixed.at()[:3], trials=np.array([0.5, 0.3, 1.0])))
     gradient = profiled(cells, theta, beta, cells.no_effects()).gradient
     for k, step in enumerate(1e-5 * np.eye(theta.size)):
         ends = [profiled(cells, theta + s * step, beta, cells.no_effects()).deviance for s in (1.0, -1.0)]
@@ -139,10 +139,10 @@ def test_profiled_beta_is_the_mode():
     """The score of the cells at the joint mode is balanced by the prior, and a random effect by its own pull."""
     design = some_designs()["item, model"]
     theta, beta = parameters(design)
-    prior = Pseudo(rows=design.fixed[:2], trials=np.array([2.0, 3.0]))
+    prior = Pseudo(rows=design.fixed.at()[:2], trials=np.array([2.0, 3.0]))
     cells = BinomialCells(design).with_prior(prior)
     modes = find_modes(cells, theta, beta, cells.no_effects(), with_fixed=True)
-    np.testing.assert_allclose(design.fixed.T @ modes.residual + prior.gradient(modes.beta), 0.0, atol=1e-7)
+    np.testing.assert_allclose(design.fixed.at().T @ modes.residual + prior.gradient(modes.beta), 0.0, atol=1e-7)
     pulls = cells.random_sums(modes.elimination.columns, modes.residual)
     for pull, effect in zip(pulls, modes.effects, strict=True):
         np.testing.assert_allclose(pull, effect, atol=1e-7)
@@ -156,7 +156,7 @@ def test_scores_of_cells_add_up_to_the_gradient_in_any_grouping():
     scores = cell_scores(cells, modes)
     gradient = laplace(cells, theta, beta, cells.no_effects()).gradient
     np.testing.assert_allclose(2.0 * scores.theta.sum(axis=1), gradient[: theta.size], rtol=1e-10)
-    np.testing.assert_allclose(2.0 * design.fixed.T @ scores.fixed, gradient[theta.size :], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(2.0 * design.fixed.at().T @ scores.fixed, gradient[theta.size :], rtol=1e-9, atol=1e-9)
 
 
 def test_modes_are_found_from_a_hopeless_start():
@@ -177,6 +177,20 @@ def test_equal_rows_have_equal_hashes_and_others_have_not():
     np.testing.assert_array_equal(hash_rows(rows)[5000:], hash_rows(rows[5000:]))
 
 
+def test_distinct_rows_are_those_of_the_matrix_however_it_is_given():
+    rng = np.random.default_rng(8)
+    few, of_cell = rng.integers(0, 2, size=(40, 4)).astype(float), rng.integers(0, 40, 300)
+    x, weights = few[of_cell], rng.uniform(size=300)
+    whole, chosen = distinct_rows(x), distinct_rows(few, of_cell)
+    turned = whole.replaced(whole.rows[:, 1:])
+    np.testing.assert_allclose(whole.gram(weights), x.T @ np.diag(weights) @ x, rtol=1e-12)
+    for found, wanted in ((whole, x), (chosen, x), (turned, x[:, 1:])):
+        np.testing.assert_array_equal(found.at(), wanted)
+        np.testing.assert_array_equal(found.rows, wanted[found.first])
+        assert len(found.rows) == len(np.unique(wanted, axis=0))
+        assert (np.diff(found.first) > 0).all()
+
+
 def scenarios_of_models(*, model_effects, slopes):
     """Items within 12 scenarios of unequal size, four models, an interaction; models crossed with all, or fixed alone."""
     rng = np.random.default_rng(4)
@@ -194,7 +208,7 @@ def scenarios_of_models(*, model_effects, slopes):
         terms.append(term("model", model))
     fixed = [("(Intercept)", np.ones(item.size)), ("x", x), *([] if model_effects else dummies(model))]
     return MixedDesign(
-        fixed=np.column_stack([column for _, column in fixed]),
+        fixed=distinct_rows(np.column_stack([column for _, column in fixed])),
         fixed_names=tuple(name for name, _ in fixed),
         terms=tuple(terms),
         count=np.full(item.size, 5.0),
@@ -234,7 +248,7 @@ def test_rest_of_a_small_design_stays_in_one_piece():
     assert BinomialCells(scenarios_of_models(model_effects=False, slopes=False)).plan.layout.n_components == 1
     item, model, topic = (each.ravel() for each in np.indices((150, 3, 2)))
     crossed = MixedDesign(
-        fixed=np.ones((item.size, 1)),
+        fixed=distinct_rows(np.ones((item.size, 1))),
         fixed_names=("(Intercept)",),
         terms=(term("item", item), term("item:model", item * 3 + model), term("model:topic", model * 2 + topic)),
         count=np.ones(item.size),

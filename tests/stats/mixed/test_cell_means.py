@@ -6,6 +6,7 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.robust import cell_means, robust_covariance
 from tests.stats.mixed.dense import fit_at, rows_design, term
@@ -31,7 +32,7 @@ def test_is_the_mixed_models_answer():
         values=np.ones((len(item), 1)),
     )
     design = MixedDesign(
-        fixed=np.eye(9)[cell],
+        fixed=distinct_rows(np.eye(9)[cell]),
         fixed_names=tuple("abcdefghi"),
         terms=(of_items,),
         count=np.ones(len(item)),

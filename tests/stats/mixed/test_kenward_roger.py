@@ -49,7 +49,7 @@ def test_golden_sleepstudy(cases, golden):
 def test_correction_on_matrices_formed_in_full(cases):
     fit = fit_at(golden_design("pastes", cases["pastes"]), [2.0, 1.1], 0.9)
     v = fit.sigma**2 * relative_covariance(fit.design, fit.theta)
-    x, inverse, g = fit.design.fixed, np.linalg.inv(v), derivatives(fit.design)
+    x, inverse, g = fit.design.fixed.at(), np.linalg.inv(v), derivatives(fit.design)
     phi = np.linalg.inv(x.T @ inverse @ x)
     p = [-x.T @ inverse @ r @ inverse @ x for r in g]
     q = [[x.T @ inverse @ r @ inverse @ s @ inverse @ x for s in g] for r in g]

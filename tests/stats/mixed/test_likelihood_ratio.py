@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.likelihood_ratio import check_nested, likelihood_ratio, mixture_p
 from tests.stats.mixed.dense import fit_dense, golden_cases, golden_design, merged
 
@@ -17,7 +18,7 @@ def cases():
 
 
 def without_fixed(design):
-    return replace(design, fixed=design.fixed[:, :1], fixed_names=design.fixed_names[:1])
+    return replace(design, fixed=distinct_rows(design.fixed.at()[:, :1]), fixed_names=design.fixed_names[:1])
 
 
 @pytest.fixture(scope="module")

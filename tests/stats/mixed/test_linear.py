@@ -11,6 +11,7 @@ from scipy import stats
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed import linear, trust_region
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.linear import LinearCriterion, Refitter, fit_linear
 from evalstats.stats.mixed.trust_region import minimise
 from tests.stats.mixed.dense import (
@@ -100,7 +101,7 @@ def test_likelihood_is_scipys():
     theta = np.array([0.7, 1.2])
     at = LinearCriterion(rows, reml=False).at(theta)
     v = at.sigma**2 * relative_covariance(rows, theta)
-    density = stats.multivariate_normal(rows.fixed @ at.beta, v).logpdf(rows.response)
+    density = stats.multivariate_normal(rows.fixed.at() @ at.beta, v).logpdf(rows.response)
     assert at.deviance == pytest.approx(-2 * density, abs=ROUNDING)
 
 
@@ -131,7 +132,7 @@ def test_fixed_and_random_effects_by_generalised_least_squares(shape, path):
     rows = random_design(rng, shape)
     theta = random_theta(rows, rng)
     inverse = np.linalg.inv(relative_covariance(rows, theta))
-    x, y = rows.fixed, rows.response
+    x, y = rows.fixed.at(), rows.response
     unscaled = np.linalg.inv(x.T @ inverse @ x)
     beta = unscaled @ x.T @ inverse @ y
     for design in (rows, merged(rows)):
@@ -169,7 +170,7 @@ def test_fit_is_the_best_of_direct_maximisation(shape, method):
     assert fit.convergence.converged
     assert fit.log_likelihood >= direct.log_likelihood - ROUNDING
     v = fit.sigma**2 * relative_covariance(rows, fit.theta)  # the likelihood claimed is that of its estimates
-    x, e = rows.fixed, rows.response - rows.fixed @ fit.beta
+    x, e = rows.fixed.at(), rows.response - rows.fixed.at() @ fit.beta
     value = -0.5 * (np.linalg.slogdet(2 * np.pi * v)[1] + e @ np.linalg.solve(v, e))
     if method == "REML":
         value -= 0.5 * np.linalg.slogdet(x.T @ np.linalg.solve(v, x) / (2 * np.pi))[1]
@@ -185,7 +186,7 @@ def test_order_of_rows_and_merging_change_nothing(seed):
     order = rng.permutation(rows.n_cells)
     shuffled = replace(
         rows,
-        fixed=rows.fixed[order],
+        fixed=distinct_rows(rows.fixed.at()[order]),
         response=rows.response[order],
         terms=tuple(replace(t, level=t.level[order], values=t.values[order]) for t in rows.terms),
     )
@@ -302,10 +303,20 @@ def refused(error, match, **changes):
 
 def test_refusals():
     design = merged(random_design(np.random.default_rng(6), "crossed"))
-    x, n = design.fixed, design.n_cells
+    x, n = design.fixed.at(), design.n_cells
     refused(InputError, "no random effect", terms=())
-    refused(InputError, "'double' follows", fixed=np.column_stack([x, x[:, 1] * 2]), fixed_names=("1", "x", "double"))
-    refused(InputError, "'zero' follows", fixed=np.column_stack([x, x[:, 1] * 0]), fixed_names=("1", "x", "zero"))
+    refused(
+        InputError,
+        "'double' follows",
+        fixed=distinct_rows(np.column_stack([x, x[:, 1] * 2])),
+        fixed_names=("1", "x", "double"),
+    )
+    refused(
+        InputError,
+        "'zero' follows",
+        fixed=distinct_rows(np.column_stack([x, x[:, 1] * 0])),
+        fixed_names=("1", "x", "zero"),
+    )
     refused(InputError, "NaN", response=np.where(np.arange(n) == 3, np.nan, design.response))
     refused(InputError, "NaN", within=float("nan"))
     refused(InputError, "at least one row", count=np.where(np.arange(n) == 3, 0.0, design.count))
@@ -325,9 +336,11 @@ def test_refuses_effects_as_many_as_rows():
         fit_linear(replace(rows, terms=(*rows.terms, each)))
     pair = np.arange(rows.n_cells) // 2
     with pytest.raises(InputError, match="effects of 'pair' are 64 for 64 rows"):
-        fit_linear(replace(rows, terms=(term("pair", pair, ("1", np.ones(64)), ("x", rows.fixed[:, 1])),)))
+        fit_linear(replace(rows, terms=(term("pair", pair, ("1", np.ones(64)), ("x", rows.fixed.at()[:, 1])),)))
     few = replace(
-        rows, fixed=np.random.default_rng(1).normal(size=(64, 64)), fixed_names=tuple(f"x{j}" for j in range(64))
+        rows,
+        fixed=distinct_rows(np.random.default_rng(1).normal(size=(64, 64))),
+        fixed_names=tuple(f"x{j}" for j in range(64)),
     )
     with pytest.raises(InputError, match="64 rows for 64 fixed effects"):
         fit_linear(few)
@@ -397,7 +410,7 @@ def test_large_sparse_design_takes_the_sparse_path():
     )
     y = sum(rng.normal(size=t.n_levels)[t.level] for t in terms) + rng.normal(size=n)
     design = MixedDesign(
-        fixed=np.ones((n, 1)), fixed_names=("(Intercept)",), terms=terms, count=np.ones(n), response=y
+        fixed=distinct_rows(np.ones((n, 1))), fixed_names=("(Intercept)",), terms=terms, count=np.ones(n), response=y
     )  # fmt: skip
     criterion = LinearCriterion(design)
     assert isinstance(criterion._core, linear.SparseCore)
@@ -424,7 +437,7 @@ def test_conditional_covariances_of_unequal_items_with_nothing_beside_them():
         for name, code in (("item", item), ("item:model", pair))
     )
     design = MixedDesign(
-        fixed=np.eye(3)[model],
+        fixed=distinct_rows(np.eye(3)[model]),
         fixed_names=("a", "b", "c"),
         terms=terms,
         count=count,

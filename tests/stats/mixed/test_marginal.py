@@ -36,7 +36,7 @@ def test_every_form_equals_its_definition(cases, name):
     # Variances away from the optimum, where nothing vanishes by chance.
     fit = fit_at(design, np.asarray(case["theta"]) * 1.3 + 0.02, case["sigma"] * 0.9)
     v = fit.sigma**2 * relative_covariance(design, fit.theta)
-    inverse, x, y = np.linalg.inv(v), design.fixed, design.response
+    inverse, x, y = np.linalg.inv(v), design.fixed.at(), design.response
     phi = np.linalg.inv(x.T @ inverse @ x)
     p = inverse - inverse @ x @ phi @ x.T @ inverse
     g = derivatives(design)

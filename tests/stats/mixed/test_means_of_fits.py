@@ -12,6 +12,7 @@ from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.contrasts import adjusted, against, linear_estimates, pairwise
 from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.marginal_means import marginal_means, population_means, random_effect_sd
 from tests.stats.mixed.test_means import grid_of
@@ -38,7 +39,11 @@ def design_of(response):
     )
     names = tuple(LINEAR["beta_names"])
     return MixedDesign(
-        fixed=rows, fixed_names=names, terms=(item,), count=np.ones(n), response=np.array(response, dtype=float)
+        fixed=distinct_rows(rows),
+        fixed_names=names,
+        terms=(item,),
+        count=np.ones(n),
+        response=np.array(response, dtype=float),
     )
 
 
@@ -90,7 +95,7 @@ def cbpp(golden):
         values=np.ones((size.size, 1)),
     )
     return MixedDesign(
-        fixed=np.array(CBPP["grid"]["rows"], dtype=float)[period - 1],
+        fixed=distinct_rows(np.array(CBPP["grid"]["rows"], dtype=float)[period - 1]),
         fixed_names=("1", "2", "3", "4"),
         terms=(term,),
         count=size,

@@ -11,6 +11,7 @@ from scipy import special, stats
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed import glm
 from evalstats.stats.mixed.design import MixedDesign
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.glm import (
     _bounded_rows,
     answer_in_words,
@@ -34,7 +35,7 @@ def measured(seed=0, n=60, *, offset=False):
     mean = np.bincount(inverse, weights=y) / count
     added = np.linspace(-1.0, 2.0, len(cells)) if offset else None
     design = MixedDesign(
-        fixed=cells,
+        fixed=distinct_rows(cells),
         fixed_names=("(Intercept)", "b", "c", "x"),
         terms=(),
         count=count,
@@ -62,18 +63,20 @@ def test_cells_are_fitted_as_their_rows_are(offset):
 def test_a_linear_model_needs_more_rows_than_effects_and_noise():
     design, *_ = measured(offset=True)
     few = replace(design, count=np.ones(4), within=0.0)
-    few = replace(few, fixed=np.eye(4), response=np.array([1.0, 2.0, 3.0, 5.0]), offset=None)
+    few = replace(few, fixed=distinct_rows(np.eye(4)), response=np.array([1.0, 2.0, 3.0, 5.0]), offset=None)
     with pytest.raises(InputError, match="4 rows for 4 fixed effects"):
         fit_ordinary(few)
-    one_more = replace(few, fixed=np.vstack([np.eye(4), np.ones(4)]), count=np.ones(5), response=np.arange(5.0))
-    wanted = sm.OLS(one_more.response, one_more.fixed).fit()
+    one_more = replace(
+        few, fixed=distinct_rows(np.vstack([np.eye(4), np.ones(4)])), count=np.ones(5), response=np.arange(5.0)
+    )
+    wanted = sm.OLS(one_more.response, one_more.fixed.at()).fit()
     assert fit_ordinary(one_more).covariance == pytest.approx(wanted.cov_params())
-    exact = replace(one_more, response=one_more.fixed @ [1.0, 2.0, 3.0, 4.0])
+    exact = replace(one_more, response=one_more.fixed.at() @ [1.0, 2.0, 3.0, 4.0])
     with pytest.raises(CannotAnswerError, match="no noise"):
         fit_ordinary(exact)
     for broken in (
         replace(design, response=np.where(np.arange(design.n_cells) == 2, np.nan, design.response)),
-        replace(design, fixed=np.where(design.fixed == 0.0, np.inf, design.fixed)),
+        replace(design, fixed=distinct_rows(np.where(design.fixed.at() == 0.0, np.inf, design.fixed.at()))),
     ):
         with pytest.raises(InputError, match="NaN or infinite"):
             fit_ordinary(broken)
@@ -93,13 +96,13 @@ def test_a_logistic_regression_is_that_of_statsmodels(offset):
     fit = fit_logistic(design)
     won = design.count * design.response
     wanted = sm.GLM(
-        np.column_stack([won, design.count - won]), design.fixed, sm.families.Binomial(), offset=offset
+        np.column_stack([won, design.count - won]), design.fixed.at(), sm.families.Binomial(), offset=offset
     ).fit(tol=1e-12)
     assert fit.beta == pytest.approx(wanted.params, rel=1e-7)
     assert fit.covariance == pytest.approx(wanted.cov_params(), rel=1e-6)
-    at = special.expit(design.fixed @ fit.beta + (0.0 if offset is None else offset))
+    at = special.expit(design.fixed.at() @ fit.beta + (0.0 if offset is None else offset))
     assert fit.log_likelihood == pytest.approx(stats.binom.logpmf(won, design.count, at).sum())
-    score = design.fixed.T @ (won - design.count * at)
+    score = design.fixed.at().T @ (won - design.count * at)
     assert np.abs(score).max() < 1e-6
     # The slope told is that before the last step.
     assert np.abs(score).max() <= fit.convergence.gradient < 1e-3
@@ -143,7 +146,7 @@ def test_a_separated_regression_is_that_of_half_a_trial_more():
     variance = [1.0 / (n * p * (1.0 - p)) for n, p in zip((80, 80, 81), shares, strict=True)]
     assert np.diag(fit.covariance) == pytest.approx([variance[0], variance[0] + variance[1], variance[0] + variance[2]])
     won = design.count * design.response
-    at = special.expit(design.fixed @ fit.beta)
+    at = special.expit(design.fixed.at() @ fit.beta)
     assert fit.log_likelihood == pytest.approx(stats.binom.logpmf(won, 4, at).sum())
     assert "half a success and half a failure" in fit.penalty
     assert len(fit.warnings) == 1

@@ -91,10 +91,12 @@ def test_designs_of_smaller_models():
     assert null_design(design, terms=[0, 2]).terms == (design.terms[0], design.terms[2])
     contrast = np.array([[0.0, 1.0, -1.0, 0.0]])
     smaller = null_design(design, contrasts=contrast)
-    assert smaller.fixed.shape[1] == 3
+    assert smaller.fixed.n_columns == 3
     # The space of X b with b_1 = b_2, and nothing else.
-    wanted = np.column_stack([design.fixed[:, 0], design.fixed[:, 1] + design.fixed[:, 2], design.fixed[:, 3]])
-    assert np.linalg.matrix_rank(np.hstack([smaller.fixed, wanted])) == 3
+    wanted = np.column_stack(
+        [design.fixed.at()[:, 0], design.fixed.at()[:, 1] + design.fixed.at()[:, 2], design.fixed.at()[:, 3]]
+    )
+    assert np.linalg.matrix_rank(np.hstack([smaller.fixed.at(), wanted])) == 3
 
 
 def test_failures_are_counted_and_said(pastes, monkeypatch):
@@ -197,7 +199,7 @@ def test_named_columns_are_left_out_whole_and_combinations_span_what_is_left():
     design = golden_design("crossed", golden_cases()["crossed"])
     out = null_design(design, contrasts=[[0.0, 2.0, 0.0, 0.0], [0.0, 1.0, 0.0, -1.0]])
     assert out.fixed_names == (design.fixed_names[0], design.fixed_names[2])
-    np.testing.assert_array_equal(out.fixed, design.fixed[:, [0, 2]])
+    np.testing.assert_array_equal(out.fixed.at(), design.fixed.at()[:, [0, 2]])
     assert out.terms == design.terms
     turned = null_design(design, contrasts=[[0.0, 1.0, -1.0, 0.0], [0.0, 2.0, -2.0, 0.0]], terms=[1])
     assert turned.fixed_names == ("combination 1", "combination 2", "combination 3")

@@ -11,6 +11,7 @@ from scipy import integrate, special
 
 from evalstats.errors import InputError
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.marginal_means import (
     averaged_expit,
     population_means,
@@ -86,7 +87,9 @@ def two_terms():
         ),
     )
     one = np.ones(5)
-    return MixedDesign(fixed=one[:, None], fixed_names=("1",), terms=terms, count=one, response=0.5 * one)
+    return MixedDesign(
+        fixed=distinct_rows(one[:, None]), fixed_names=("1",), terms=terms, count=one, response=0.5 * one
+    )
 
 
 def test_the_spread_of_slopes_is_a_quadratic_form():

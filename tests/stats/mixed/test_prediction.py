@@ -70,7 +70,7 @@ def by_conditioning(fit, terms, noise):
     z, g = effects_matrix(design, every), effects_covariance(design, fit.theta, fit.sigma, every)
     v = z @ g @ z.T + np.diag(noise)
     inverse = np.linalg.inv(v)
-    x = design.fixed
+    x = design.fixed.at()
     beta = np.linalg.inv(x.T @ inverse @ x)
     z, g = effects_matrix(design, terms), effects_covariance(design, fit.theta, fit.sigma, terms)
     pull = g @ z.T @ inverse
@@ -122,12 +122,12 @@ def test_cells_stand_for_their_rows():
     one = crossed(2)
     rng = np.random.default_rng(5)
     rows = rows_design(
-        [(name, np.repeat(one.fixed[:, k], 3)) for k, name in enumerate(one.fixed_names)],
+        [(name, np.repeat(one.fixed.at()[:, k], 3)) for k, name in enumerate(one.fixed_names)],
         [term(t.group, np.repeat(t.level, 3)) for t in one.terms],
         np.repeat(one.response, 3) + rng.normal(size=3 * one.n_cells),
     )
     merged = rows_design(
-        [(name, rows.fixed[:, k]) for k, name in enumerate(one.fixed_names)], rows.terms, rows.response, merge=True
+        [(name, rows.fixed.at()[:, k]) for k, name in enumerate(one.fixed_names)], rows.terms, rows.response, merge=True
     )
     assert merged.n_cells < rows.n_cells
     # Two searches for theta end within its tolerance of one another.
@@ -186,7 +186,7 @@ def test_binomial_weights():
     design = replace(linear, response=(rng.random(linear.n_cells) < 1 / (1 + np.exp(-linear.response))).astype(float))
     fit = fit_binomial(design)
     eta = fit.linear_predictor()
-    direct = design.fixed @ fit.beta
+    direct = design.fixed.at() @ fit.beta
     for k, t in enumerate(design.terms):
         direct = direct + fit.effects[k][t.level, 0]
     np.testing.assert_allclose(eta, direct, atol=ALGEBRA)
@@ -235,7 +235,7 @@ def test_coverage():
         covariance = prediction_covariance(fit, (1, 2))
         first = np.unique(pair, return_index=True)[1]
         in_scenario, in_pair = (np.eye(t.n_levels)[t.level[first]] for t in design.terms[1:])
-        rows = np.hstack([design.fixed[first], in_scenario, in_pair])
+        rows = np.hstack([design.fixed.at()[first], in_scenario, in_pair])
         value = rows @ np.concatenate([fit.beta, fit.effects[1].ravel(), fit.effects[2].ravel()])
         error = np.sqrt(np.einsum("ij,jk,ik->i", rows, covariance, rows))
         truth = np.repeat(own, 2) + both

@@ -7,6 +7,7 @@ import pytest
 
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.design import MixedDesign
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.prediction import predictive_law
 from tests.stats.mixed.dense import deviance, relative_covariance, rows_design, term
@@ -30,7 +31,7 @@ def effects_of(law, terms):
 def by_definition(fit, terms, tops, n=14):
     """Average over a fine grid, with V = Z G Z' + R formed at each of its points."""
     design = fit.design
-    x, y = design.fixed, design.response
+    x, y = design.fixed.at(), design.response
     heights, means, variances = [], [], []
     for point in np.stack(np.meshgrid(*((np.arange(n) + 0.5) / n * top for top in tops)), -1).reshape(-1, len(tops)):
         theta = fit.theta.copy()
@@ -91,7 +92,7 @@ def test_binomial_law_against_the_integral(successes):
     y, n = np.array(successes), 20
     fit = fit_binomial(
         MixedDesign(
-            fixed=np.ones((8, 1)),
+            fixed=distinct_rows(np.ones((8, 1))),
             fixed_names=("(Intercept)",),
             terms=(term("scenario", np.arange(8)),),
             count=np.full(8, float(n)),

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.robust import _whole_clusters, crossing_term, robust_covariance
 from evalstats.stats.one_sample import cr2_of_mean
 from tests.stats.mixed.dense import fit_at, golden_cases, golden_design, merged, relative_covariance, rows_design, term
@@ -62,7 +63,7 @@ def test_golden_regression_without_random_effects(golden):
 def by_definition(fit, clusters):
     """Bell and McCaffrey's adjustment with matrices of all rows, and its df from the covariance of the residuals."""
     v = relative_covariance(fit.design, fit.theta)
-    x, inverse = fit.design.fixed, np.linalg.inv(v)
+    x, inverse = fit.design.fixed.at(), np.linalg.inv(v)
     bread = np.linalg.inv(x.T @ inverse @ x)
     residual_maker = np.eye(len(v)) - x @ bread @ x.T @ inverse
     residual = fit.design.response - x @ fit.beta
@@ -161,7 +162,7 @@ def test_order_and_labels_of_clusters_say_nothing(cases):
     (old,) = fit.design.terms
     moved = replace(
         fit.design,
-        fixed=fit.design.fixed[order],
+        fixed=distinct_rows(fit.design.fixed.at()[order]),
         response=fit.design.response[order],
         terms=(replace(old, level=old.level[order], values=old.values[order]),),
     )
@@ -254,7 +255,7 @@ def test_a_cluster_is_its_columns_and_its_own_covariance(sizes):
     for g, (columns, reduced, v, e) in enumerate(found):
         own = cluster == g
         assert columns.tolist() == ([0, 1] if g == 1 else [0])
-        both = np.column_stack([design.fixed[own][:, columns], residual[own]])
+        both = np.column_stack([design.fixed.at()[own][:, columns], residual[own]])
         expected = both.T @ np.linalg.solve(whole[np.ix_(own, own)], both)
         made = np.column_stack([reduced, e])
         forms = made.T @ np.linalg.solve(v, made)

@@ -8,6 +8,7 @@ from scipy import linalg, special, stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import cluster_scores, fit_binomial
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.robust import robust_covariance
 from tests.stats.mixed.dense import random_matrices, rows_design, term
 
@@ -30,7 +31,7 @@ def fit():
     (items,) = design.terms
     design = replace(
         design,
-        fixed=design.fixed[keep],
+        fixed=distinct_rows(design.fixed.at()[keep]),
         count=rng.integers(2, 7, size=80).astype(float),
         terms=(replace(items, level=items.level[keep], values=items.values[keep]),),
     )
@@ -49,7 +50,7 @@ def test_sandwich_and_df_by_their_definition(fit):
     v = np.diag(1.0 / weight) + fit.theta[0] ** 2 * z @ z.T
     order = np.argsort(clusters, kind="stable")
     lower = np.linalg.cholesky(v[np.ix_(order, order)])
-    x = np.linalg.solve(lower, design.fixed[order])
+    x = np.linalg.solve(lower, design.fixed.at()[order])
     h = x @ np.linalg.inv(x.T @ x) @ x.T
     scores = cluster_scores(fit, clusters)
     n = len(scores)

@@ -20,6 +20,7 @@ from evalstats.stats.mixed.degrees_of_freedom import (
     variance_parameters,
 )
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from tests.stats.mixed.dense import deviance, fit_at, golden_cases, golden_design, numeric_gradient
 
 LMERTEST = 1e-6  # relative: lmerTest differentiates numerically, and the estimates were written with 12 digits
@@ -138,7 +139,7 @@ def shuffled(design, rng):
         for term, new in zip(design.terms, names, strict=True)
     )
     return MixedDesign(
-        fixed=design.fixed[order],
+        fixed=distinct_rows(design.fixed.at()[order]),
         fixed_names=design.fixed_names,
         terms=terms,
         count=design.count[order],

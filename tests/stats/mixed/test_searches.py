@@ -15,6 +15,7 @@ from evalstats.stats.mixed.binomial import (
     quasi_newton,
 )
 from evalstats.stats.mixed.design import MixedDesign, central_differences, lower_entries
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.glm import fit_logistic
 from evalstats.stats.mixed.laplace import DeviancePoint
 from evalstats.stats.mixed.linear import LinearCriterion, _standard, fit_linear
@@ -83,7 +84,7 @@ def test_the_slope_left_has_a_size_and_no_side(successes):
 
     def left(share):
         design = MixedDesign(
-            fixed=np.ones((1, 1)),
+            fixed=distinct_rows(np.ones((1, 1))),
             fixed_names=("(Intercept)",),
             terms=(),
             count=np.array([10.0]),

@@ -8,6 +8,7 @@ from scipy.optimize import linprog
 
 from evalstats.stats.mixed import glm
 from evalstats.stats.mixed.binomial import cluster_scores, fit_binomial, refit_binomial
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.glm import LONGEST, MOVING, REST, _last_newton_step, dependent_columns, find_separation
 from tests.stats.mixed.binomial_by_definition import dense_laplace, design_of, dummies, interaction, term
 
@@ -107,12 +108,12 @@ def test_every_coding_gives_the_same_answer(perfect):
     """Other baselines, and a mean for each combination: the same predictor of every cell, with the same variance."""
     expected = fit_binomial(perfect)
     turn = np.random.default_rng(4).normal(size=(12, 12))
-    means = np.unique(perfect.fixed, axis=0)
-    for fixed in (perfect.fixed @ turn, perfect.fixed @ np.linalg.inv(means)):
-        fit = fit_binomial(replace(perfect, fixed=fixed))
-        np.testing.assert_allclose(fixed @ fit.beta, perfect.fixed @ expected.beta, atol=1e-5)
+    means = np.unique(perfect.fixed.at(), axis=0)
+    for fixed in (perfect.fixed.at() @ turn, perfect.fixed.at() @ np.linalg.inv(means)):
+        fit = fit_binomial(replace(perfect, fixed=distinct_rows(fixed)))
+        np.testing.assert_allclose(fixed @ fit.beta, perfect.fixed.at() @ expected.beta, atol=1e-5)
         variance = np.einsum("ij,jk,ik->i", fixed, fit.covariance, fixed)
-        before = np.einsum("ij,jk,ik->i", perfect.fixed, expected.covariance, perfect.fixed)
+        before = np.einsum("ij,jk,ik->i", perfect.fixed.at(), expected.covariance, perfect.fixed.at())
         np.testing.assert_allclose(variance, before, rtol=1e-4)
         assert fit.deviance == pytest.approx(expected.deviance, abs=1e-7)
 
@@ -181,7 +182,7 @@ def test_thousands_of_rows_with_covariates_are_quick():
     assert found.columns == ("b9",)
     assert (found.rows[:, 9] == 1.0).all()
     assert len(found.rows) == (fixed[:, 9] == 1.0).sum()
-    assert find_separation(replace(design, fixed=fixed[:, :9])) is None
+    assert find_separation(replace(design, fixed=distinct_rows(fixed[:, :9]))) is None
 
 
 def test_a_refit_answers_separation_of_its_own_response(perfect):

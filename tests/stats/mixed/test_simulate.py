@@ -39,7 +39,7 @@ def test_moments_of_a_linear_model(slopes):
         v = v + np.einsum("ail,ab,bjl->ij", z, factor @ factor.T, z)
     v *= slopes.sigma**2
     drawn = draws(slopes, 0, N)
-    mean = design.fixed @ slopes.beta + design.offset
+    mean = design.fixed.at() @ slopes.beta + design.offset
     assert drawn.responses.mean(axis=0) == pytest.approx(mean, abs=4 * np.sqrt(v.max() / N))
     # The error of a sample covariance is sqrt((v_ij^2 + v_ii v_jj) / N).
     noise = np.sqrt((v**2 + np.outer(np.diag(v), np.diag(v))) / N)
@@ -64,7 +64,7 @@ def test_binomial_counts(slopes):
     sd = np.sqrt(0.8**2 + 0.6**2)  # cells with x = 0
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     mean = weights @ special.expit(-0.5 + sd * nodes) / np.sqrt(2 * np.pi)
-    at_zero = fit.design.fixed[:, 1] == 0.0
+    at_zero = fit.design.fixed.at()[:, 1] == 0.0
     assert drawn.responses[:, at_zero].mean(axis=0) == pytest.approx([mean] * 3, abs=4 * 0.5 / np.sqrt(N))
     five = drawn.responses[:, 3]
     assert five.var() > 1.2 * mean * (1 - mean) / 5

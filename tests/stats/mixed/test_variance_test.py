@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
+from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.likelihood_ratio import variance_ratio
 from evalstats.stats.mixed.linear import fit_linear
 from tests.stats.mixed.dense import golden_cases, golden_design
@@ -64,6 +65,10 @@ def test_what_is_not_one_variance_is_refused(cases):
             replace(crossed, design=replace(crossed.design, terms=terms[:1])),
             replace(crossed, design=replace(crossed.design, terms=(wide,))),
         )
-    fewer = replace(crossed, beta=crossed.beta[:1], design=replace(crossed.design, fixed=crossed.design.fixed[:, :1]))
+    fewer = replace(
+        crossed,
+        beta=crossed.beta[:1],
+        design=replace(crossed.design, fixed=distinct_rows(crossed.design.fixed.at()[:, :1])),
+    )
     with pytest.raises(InputError, match="different fixed effects"):
         variance_ratio(fewer, crossed)
