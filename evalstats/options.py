@@ -572,9 +572,15 @@ Mix = Annotated[
 
 RatingKind = Literal["auto", "nominal", "ordinal", "interval", "ratio"]
 
-Reference = Annotated[
-    str | Sequence[str], Flag("Reference raters: human, or raters by name; may be repeated.", names=())
+Humans = Annotated[
+    str | Sequence[str],
+    Flag(
+        "Rater whose ratings are the truth, by name; may be repeated; human: all that the data call so.",
+        metavar="NAME",
+        names=(),
+    ),
 ]
+FormerHumans = Annotated[str | Sequence[str] | None, Flag("", names=())]
 Criterion = Annotated[str | None, Flag("Rated criterion; required if there are several.")]
 RatingsAre = Annotated[RatingKind, _DesignFlag("Measurement level of the ratings.")]
 LabelWidth = Annotated[

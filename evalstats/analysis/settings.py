@@ -473,8 +473,9 @@ def _source(name: str, files: Sequence[str], settings: Settings) -> str:
         return f"es.open_store({_literal(shell['store'])}).read(){kept}"
     if not files:
         return ""
-    if shell.get("raters") or shell.get("humans"):
-        return _ratings(files, shell)
+    humans = settings.options.get("humans")
+    if shell.get("raters") or humans:
+        return _ratings(files, shell, humans)
     told = {
         "where": _literal(where) if where else "",
         "column_map": f"es.ColumnMap.from_options({_literal(shell['map'])})" if shell.get("map") else "",
@@ -486,10 +487,11 @@ def _source(name: str, files: Sequence[str], settings: Settings) -> str:
     return _call("es.read", [*map(_literal, files), *(f"{key}={value}" for key, value in told.items() if value)])
 
 
-def _ratings(files: Sequence[str], shell: Mapping[str, Any]) -> str:
+def _ratings(files: Sequence[str], shell: Mapping[str, Any], humans: object) -> str:
     columns = dict(pair.partition("=")[::2] for pair in shell.get("map", []))
     told = {
-        **{name: shell[name] for name in ("raters", "humans") if shell.get(name)},
+        **({"raters": shell["raters"]} if shell.get("raters") else {}),
+        **({"humans": humans} if humans else {}),
         **({"rows": columns.pop("rows")} if "rows" in columns else {}),
         **({"columns": columns} if columns else {}),
     }

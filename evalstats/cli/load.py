@@ -364,7 +364,7 @@ def ratings(
         return load(paths, store=store, where=where, quiet=quiet)
     from evalstats.loaders.ratings import read_ratings
 
-    if not raters and not humans and not pairs and _known_format(paths):
+    if not raters and not pairs and _known_format(paths):
         return load(paths, where=where, quiet=quiet)
     named: dict[str, str] = {}
     for pair in pairs:

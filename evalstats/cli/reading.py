@@ -154,7 +154,6 @@ class Raters(RowReading):
     """Ratings: of a store, or of a table of one's own."""
 
     raters: Annotated[Sequence[str], Flag("Column with one rater's ratings; may be repeated.", metavar="COLUMN")] = ()
-    humans: Annotated[Sequence[str], Flag("Name of a human rater; may be repeated.", metavar="NAME")] = ()
 
     def load(self, call: Call) -> dict[str, Any]:
         """Read the ratings."""
@@ -163,7 +162,7 @@ class Raters(RowReading):
             store=self.store,
             pairs=self.map,
             raters=self.raters,
-            humans=self.humans,
+            humans=() if (humans := call.given["humans"]) == "human" else humans,
             where=self.where,
             quiet=call.quiet,
         )

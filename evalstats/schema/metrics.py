@@ -1,6 +1,6 @@
 """One definition of each metric: what its name says of it, and what files declare.
 
-A name declares nothing; it is a reason to ask. Only an arrow or the words "lower is better" in it do.
+A name declares nothing; it is a reason to ask. Only an arrow, the words "lower is better" and a cost or a latency do.
 """
 
 import re
@@ -61,15 +61,26 @@ _AMOUNT_WORDS = frozenset(
 _MONEY_OR_TIME = re.compile(
     r"(?:cost|price|spend|latenc|runtim|duration|elapsed|second)|(?:time|ms|sec|secs|usd|eur|dollars|ttft|tpot)$"
 )
+# Less of these is better whoever measures them; more time on a page, or a longer horizon, may be better.
+_COST = re.compile(r"costs?$|latenc|ttft$|tpot$|runtime")
+_COST_PAIRS = frozenset((word, "time") for word in ("response", "inference", "generation", "execution", "wall", "run"))
 _SHARES = re.compile(r"rate|ratio|share|fraction|score|accura|percent|norm|efficien|relative|index")
 _PERCENT = re.compile(r"%|(?<![a-z])(?:percent|percents|percentage|percentages|pct|perc)(?![a-z])", re.IGNORECASE)
 
 
 def direction_in_name(name: str) -> bool | None:
-    """Return whether more is better, where an arrow or "lower is better" in the name says so; else None."""
+    """Return whether more is better, where an arrow, "lower is better", or a cost or latency in the name says so; else None.
+
+    >>> [direction_in_name(name) for name in ("wer ↓", "cost_usd", "latencyMs", "cost_savings", "cost_score", "time")]
+    [False, False, False, None, None, None]
+    """
     said = {up for arrow, up in _ARROWS.items() if arrow in name}
     said |= {found[1] is None for found in _IN_WORDS.finditer(name)}
-    return next(iter(said)) if len(said) == 1 else None
+    if said:
+        return next(iter(said)) if len(said) == 1 else None
+    words = _words(name)
+    costs = any(map(_COST.match, words)) or not _COST_PAIRS.isdisjoint(pairwise(words))
+    return False if costs and is_money_or_time(name) and suggests_lower(name) else None
 
 
 def suggests_lower(name: str) -> bool:

@@ -63,7 +63,7 @@ def test_files_of_votes_need_no_map(shared_data):
 def test_scores_by_judges_alone_say_what_is_missing(shared_data):
     refused = run("judges", shared_data / "wildbench" / "scores_long.parquet")
     assert refused.exit_code != 0
-    assert "--reference NAME" in str(refused.exception) or "reference=NAME" in str(refused.exception)
+    assert "--humans NAME" in str(refused.exception) or "humans=NAME" in str(refused.exception)
 
 
 def test_raters_without_an_item_column_are_told_to_name_it(tmp_path):

@@ -164,10 +164,11 @@ def _scope(result: Comparison) -> str:
         items = f"{result.n_items:,} variants of {of}"
     elif result.n_clusters is not None and not widened and not result.different:
         items += f" in {result.n_clusters} {plural_of(clusters)}"
-    parts = [f"{sides} in {named(result.metric)}, on the {items} that both answered"]
+    metric = f"{named(result.metric)}{'' if result.higher_is_better else ' (lower is better)'}"
+    parts = [f"{sides} in {metric}, on the {items} that both answered"]
     if result.different:
         n = " against ".join(f"{side.n_items:,}" for side in (result.candidate, result.baseline))
-        parts = [f"{sides} in {named(result.metric)}, on {n} {result.counted_as}{placed(result.benchmark, 'of')}"]
+        parts = [f"{sides} in {metric}, on {n} {result.counted_as}{placed(result.benchmark, 'of')}"]
         if result.n_clusters is not None:
             parts.append(f"clustered by {clusters} ({result.n_clusters:,})")
     if account is not None:

@@ -24,7 +24,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list
 from evalstats.schema.data import EvalData
 from evalstats.stats import estimate as numbers
@@ -57,7 +57,7 @@ _SURE = 0.05
 def judges(
     data: EvalData | object,
     *,
-    reference: opt.Reference = "human",
+    humans: opt.Humans = "human",
     criterion: opt.Criterion = None,
     scale: opt.RatingsAre = "auto",
     cluster: opt.Cluster = None,
@@ -67,6 +67,7 @@ def judges(
     conf_level: opt.ConfLevel = 0.95,
     n_resamples: opt.Resamples = 4000,
     seed: opt.Seed = 0,
+    reference: opt.FormerHumans = None,
 ) -> JudgeReport:
     """Assess whether judges can stand in for people, estimate their errors, and correct scores for them.
 
@@ -74,7 +75,7 @@ def judges(
     ----------
     data
         Ratings: what `evalstats.from_ratings` or `read` gave, or a table of ratings with the glossary's columns.
-    reference
+    humans
         Whose ratings are the truth: "human" for all raters of that kind, or raters by name.
     criterion
         What was rated, where there is more than one.
@@ -91,6 +92,8 @@ def judges(
         Who made a judge or a model, where its name does not tell: {"our-judge": "OpenAI"}.
     n_resamples, seed
         Of the bootstrap of units.
+    reference
+        The former name of `humans`, refused.
 
     Returns
     -------
@@ -116,12 +119,14 @@ def judges(
     >>> found.row("gpt").raw.estimate, round(found.row("gpt").estimate, 2)
     (0.85, 0.7)
     """
+    if reference is not None:
+        raise InputError(f"{Option('reference')} is now called {Option('humans')}")
     given = ratings_data(data)
     known = dict(families or {})
     width, least = in_points(half_width, "half_width"), in_points(margin, "margin")
-    if reference in ("human", ("human",)) and (alone := verdicts_of_judges(given)) is not None:
+    if humans in ("human", ("human",)) and (alone := verdicts_of_judges(given)) is not None:
         return _without_people(given, alone, known, conf_level)
-    asked = (reference,) if isinstance(reference, str) else tuple(reference)
+    asked = (humans,) if isinstance(humans, str) else tuple(humans)
     ratings = Ratings.of(given, asked, criterion, scale, cluster)
     over = Over(conf_level=conf_level, n_resamples=n_resamples, seed=seed)
     if ratings.codes is not None:

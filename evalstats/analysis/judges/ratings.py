@@ -280,7 +280,7 @@ def _people_and_judges(frame: pl.DataFrame, reference: tuple[str, ...]) -> tuple
         if not people:
             raise InputError(
                 f"no person rated, only {plural(len(raters), 'judge')}: say whose ratings are the truth with "
-                f"{Option('reference', blank='NAME')}; judges: {comma_list(raters, 10)}"
+                f"{Option('humans', blank='NAME')}; judges: {comma_list(raters, 10)}"
             )
     else:
         people = sorted(set(reference))

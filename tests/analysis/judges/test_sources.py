@@ -116,7 +116,7 @@ def test_scores_by_several_judges_one_of_them_a_person():
     assert report.truth == "people"
     kinds = judges(outcomes(("ann", "gpt"), judge_kind=("human", "judge")))
     assert kinds.reference == ("ann",)
-    by_name = judges(outcomes(("gpt", "claude")), reference="claude")
+    by_name = judges(outcomes(("gpt", "claude")), humans="claude")
     assert by_name.truth == "claude"
     assert "people" not in by_name.document().headline
     assert by_name.corrected == ()
