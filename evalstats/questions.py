@@ -27,7 +27,7 @@ class Question:
     """One question: its command's help, the result, the page, and what its command reads and may fail by.
 
     `asks` is the help of its command, `more` a second paragraph of it; `keeps` is what of a store is read, `step` what is being
-    done while it computes. `rules` are what `--fail-on` takes, and `gate` is its help.
+    done while it computes. `rules` are what `--fail-on` takes, `gate` is its help, and `gated_by` the option that it needs.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Question:
     keeps: Keeps = "tables"
     rules: tuple[str, ...] = ()
     gate: str = ""
+    gated_by: str = ""
 
     @property
     def module(self) -> str:
@@ -81,6 +82,10 @@ QUESTIONS: Mapping[str, Question] = {
             result="Score",
             page="score",
             form="scores",
+            rules=("worse", "inconclusive"),
+            gate="With --against, exit with status 1 if a score is shown to be worse (worse), or is not shown to be better "
+            "(inconclusive); may be repeated.",
+            gated_by="against",
         ),
         Question(
             name="arena",

@@ -187,9 +187,10 @@ def _commands(result: Any, document: Document, *, gated: bool) -> list[str]:
         return []
     advised = [part for note in document.cautions for part in note.remedy if isinstance(part, Option)]
     found = [shell_command(_with(settings, option)) for option in advised if option.value is not None]
-    rules = QUESTIONS[settings.question].rules
-    if rules and not gated and result.answered:
-        found.append(shell_command(_with(settings, Option("fail_on", rules[0]))))
+    question = QUESTIONS[settings.question]
+    can_gate = question.rules and (not question.gated_by or question.gated_by in settings.options)
+    if can_gate and not gated and result.answered:
+        found.append(shell_command(_with(settings, Option("fail_on", question.rules[0]))))
     lines = (command.replace(" \\\n    ", " ") for command in dict.fromkeys(found) if command)
     return [f"{line} --format brief" for line in lines]
 

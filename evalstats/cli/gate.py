@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from evalstats.document.escape import inert
 from evalstats.document.model import Note
-from evalstats.errors import EvalStatsError, InputError
+from evalstats.errors import EvalStatsError, InputError, Option
 from evalstats.options import Flag
 from evalstats.questions import Question
 from evalstats.record import record
@@ -33,21 +33,25 @@ class FailOn:
         Sequence[str], Flag("Exit with status 1 if the rule fails.", metavar="RULE", section="Gate")
     ] = ()
 
-    def applied(self, question: Question, declared: "Declared | None", margin: object) -> tuple[str, ...]:
+    def applied(self, question: Question, declared: "Declared | None", given: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the rules that were named, else those that the plan declares, before anything is read.
 
-        InputError if there is no such rule, or it needs a margin and none is given or declared.
+        InputError if there is no such rule, or it needs an option that is not given, or a margin and none is declared.
         """
         for rule in self.fail_on:
             if rule not in question.rules:
                 raise InputError(f"there is no rule {rule!r} to fail on; there are {', '.join(question.rules)}")
+            if question.gated_by and given.get(question.gated_by) is None:
+                raise InputError(f"to fail on {rule!r} needs {Option(question.gated_by, blank='NUMBER')}")
         rules = tuple(self.fail_on) or tuple(
             rule for rule in (declared.plan.fail_on if declared else ()) if rule in question.rules
         )
         if _OF_MARGIN in rules:
             from evalstats.analysis.compare.gate import check_rule
 
-            check_rule(_OF_MARGIN, has_margin=margin is not None or bool(declared and declared.plan.margins))
+            check_rule(
+                _OF_MARGIN, has_margin=given.get("margin") is not None or bool(declared and declared.plan.margins)
+            )
         return rules
 
     @property
@@ -160,7 +164,12 @@ def apply_gate(result: Any, rules: Sequence[str], junit: Path | None) -> "Gate |
 def _gate_of(result: Any, rules: Sequence[str]) -> "Gate":
     from evalstats.analysis.audit.result import Audit
     from evalstats.analysis.compare.gate import Gate, gate_of
+    from evalstats.analysis.score.gate import score_gate
+    from evalstats.analysis.score.result import Score, Scores
 
+    if isinstance(result, Score | Scores):
+        passed, reason = score_gate(result, *rules)
+        return Gate(rule=" and ".join(rules), passed=passed, reason=reason)
     if not isinstance(result, Audit):
         return gate_of(result, *rules)
     flips = result.n_flipping

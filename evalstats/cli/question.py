@@ -72,7 +72,7 @@ def ask(question: Question, options: Sequence[Offered], *parts: Any, typed: Mapp
     gate = next((part for part in parts if isinstance(part, FailOn)), FailOn())
     given = read_values(options, typed)
     declared = planned.declared(quiet=showing.quiet) if planned else None
-    rules = gate.applied(question, declared, given.get("margin"))
+    rules = gate.applied(question, declared, given)
     call = Call(question=question, given=given, declared=declared, full=showing.full, quiet=showing.quiet)
     with told_in_junit(gate.output):
         result, data = answer(call, form, options, showing)

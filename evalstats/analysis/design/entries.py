@@ -37,7 +37,7 @@ from evalstats.table.systems import (
 ENTRY = f"{HELPER}entry"
 # Up to so large a share of the systems can be left out of a board for having several numbers.
 FEW_OF_ALL = 0.1
-# Two models with fewer items in common than this are not compared: no method is reliable below it.
+# Two models with fewer items in common than this are not compared, unless there are no more: no method is reliable below it.
 MIN_SHARED = FEW_ITEMS
 _NAMED = 3
 _KEY = ("run", "benchmark", "task", "item", "variant", "trial", "metric", "judge")
@@ -408,7 +408,9 @@ def comparability_graph(scored: Bools, names: Sequence[str], comparable: Bools |
     ((('a', 'b'), ('c',)), [('a', 'c', 0)])
     """
     shared = shared_counts(scored)
-    linked = shared >= MIN_SHARED if comparable is None else (shared >= MIN_SHARED) & comparable
+    linked = shared >= least_shared(len(scored))
+    if comparable is not None:
+        linked &= comparable
     parts: dict[int, list[str]] = {}
     for name, part in zip(names, components(linked).tolist(), strict=True):
         parts.setdefault(part, []).append(name)
@@ -421,7 +423,7 @@ def comparability_graph(scored: Bools, names: Sequence[str], comparable: Bools |
         same_items=bool((scored == scored[:, :1]).all()),
         n_items=int(scored.any(axis=1).sum()),
         n_common=int(scored.all(axis=1).sum()),
-        min_shared=MIN_SHARED,
+        min_shared=least_shared(len(scored)),
         components=tuple(sorted(map(tuple, parts.values()), key=len, reverse=True)),
         groups=tuple(
             ItemGroup(models=tuple(names[j] for j in group), n_items=int(shared[group[0], group[0]]))
@@ -447,6 +449,15 @@ def shared_counts(scored: Bools) -> Ints:
     # In float64, where the product runs in BLAS; counts stay exact below 2^53.
     seen = scored.astype(np.float64)
     return np.rint(seen.T @ seen).astype(np.int64)
+
+
+def least_shared(n_items: int) -> int:
+    """Return how many items two models must share to be compared: all of them on a board of few, at least two.
+
+    >>> [least_shared(n_items) for n_items in (1, 5, 400)]
+    [2, 5, 10]
+    """
+    return max(2, min(MIN_SHARED, n_items))
 
 
 def components(linked: Bools) -> Ints:

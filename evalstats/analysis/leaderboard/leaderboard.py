@@ -23,12 +23,12 @@ from evalstats.analysis.design.different_users import (
     unpaired_arms,
 )
 from evalstats.analysis.design.entries import (
-    MIN_SHARED,
     ComparabilityGraph,
     RunKinds,
     entries_of,
     entry_of,
     entry_table,
+    least_shared,
     shared_counts,
 )
 from evalstats.analysis.design.labels import refuse_with_labels
@@ -491,7 +491,7 @@ def _answer(
 
 def _refuse_if_all_are_apart(board: Board) -> None:
     """Refuse where models share items and no two that do were measured alike; how to accept it is said."""
-    enough = np.triu(shared_counts(board.table.scored) >= MIN_SHARED, 1)
+    enough = np.triu(shared_counts(board.table.scored) >= least_shared(len(board.table)), 1)
     if board.kinds.apart and enough.any() and not (enough & board.kinds.comparable()).any():
         raise CannotAnswerError(
             f"no two of the {len(board.table.systems)} models can be compared: {board.kinds.why_apart()}"

@@ -26,7 +26,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.design.entries import MIN_SHARED, components, shared_counts
+from evalstats.analysis.design.entries import components, least_shared, shared_counts
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.design.runs import ALONE, TrialDesign, size_words, usual_prior
 from evalstats.document.model import Note
@@ -174,7 +174,7 @@ class BoardScores:
         """Return which two models are compared: they may be, and they share enough items, or are meant to share none."""
         if self.apart:
             return self.comparable
-        return (shared_counts(~np.isnan(self.values)) >= MIN_SHARED) & self.comparable
+        return (shared_counts(~np.isnan(self.values)) >= least_shared(len(self.values))) & self.comparable
 
     def of(self, members: Bools) -> "BoardScores":
         """Keep some models, on the items that any of them has."""
@@ -320,11 +320,11 @@ def _claims(
     n, linked = scores.n_models, scores.linked()
     pairs = [(i, j) for i, j in combinations(range(n), 2) if linked[i, j]]
     if not pairs:
-        shared = shared_counts(~np.isnan(scores.values))
+        shared, least = shared_counts(~np.isnan(scores.values)), least_shared(len(scores.values))
         raise CannotAnswerError(
-            f"no two of the {n} models that were measured alike share {MIN_SHARED} scored items (the most that any two "
-            f"share is {int(shared[np.triu_indices(n, 1)].max())}), so nothing can be compared; where each has different users "
-            f"or items, add {Option('paired', value=False)}"
+            f"no two of the {n} models that were measured alike share {least} scored items (the most that any two share is "
+            f"{int(shared[np.triu_indices(n, 1)].max())}), so nothing can be compared; where each has different users or "
+            f"items, add {Option('paired', value=False)}"
         )
     table = table if asked.metric.higher_is_better else None  # that of ranks is turned round
     every = pair_differences(scores, asked, pairs, table=table, intervals=intervals)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.design.entries import MIN_SHARED, ComparabilityGraph, shared_counts
+from evalstats.analysis.design.entries import ComparabilityGraph, least_shared, shared_counts
 from evalstats.analysis.design.labels import Labels
 from evalstats.analysis.leaderboard.board import Board
 from evalstats.analysis.leaderboard.ranks import MIN_DF, BoardScores, OpenRanks, Ranking, RankingOptions, separated
@@ -192,7 +192,7 @@ def pair_rows(board: Board, found: Ranking, asked: RankingOptions) -> tuple[Pair
     for i, j in wanted:
         row = compared.get((names[i], names[j]))
         if row is None:
-            few = f"{plural(int(shared[i, j]), 'shared item')}; at least {MIN_SHARED} are needed"
+            few = f"{plural(int(shared[i, j]), 'shared item')}; at least {least_shared(len(board.table))} are needed"
             row = PairRow(
                 first=names[i],
                 second=names[j],

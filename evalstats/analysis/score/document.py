@@ -169,7 +169,7 @@ def _of_several(result: Scores) -> Document:
             )
         ),
         answer=(table,),
-        notes=notes,
+        notes=(*result.notes, *notes),
         evidence=tuple(
             Section(id="tasks", heading=_range_of_tasks(result.rows), blocks=(own,)) for own in _of_tasks(result.rows)
         ),

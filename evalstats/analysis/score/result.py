@@ -147,9 +147,12 @@ class Scores(Result):
     ----------
     rows
         The score of each system, for each metric asked for.
+    notes
+        Cautions that concern them together.
     """
 
     rows: tuple[Score, ...]
+    notes: tuple[Note, ...] = ()
     settings: Settings | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:

@@ -513,6 +513,15 @@ def test_bad_options_are_refused_in_words(scores: np.ndarray, options: dict[str,
         leaderboard(board(scores), **options)
 
 
+def test_a_board_of_few_items_ranks_by_all_of_them_as_a_comparison_does() -> None:
+    data = data_of(rows_of("a", [0.70, 0.71, 0.69, 0.70, 0.72]), rows_of("b", [0.75, 0.74, 0.76, 0.75, 0.74]))
+    board, pair = leaderboard(data), compare(data, "a", "b")
+    assert board.rows[0].name == "b"
+    assert board.pairs[0].n_items == pair.n_items == 5
+    assert not board.pairs[0].separated
+    assert "no method is reliable below 10" in str(board.notes)
+
+
 def test_what_cannot_be_answered_says_why() -> None:
     one = rows_of("a", [1.0] * 20)
     with pytest.raises(CannotAnswerError, match="needs two systems"):
@@ -522,7 +531,7 @@ def test_what_cannot_be_answered_says_why() -> None:
     with pytest.raises(CannotAnswerError, match="the most that any two share is 0"):
         leaderboard(data_of(one, rows_of("b", [1.0] * 20, items=[f"other{i}" for i in range(20)])))
     with pytest.raises(CannotAnswerError, match="the most that any two share is 9"):
-        leaderboard(data_of(one[:9], rows_of("b", [0.0] * 9)))
+        leaderboard(data_of(one, rows_of("b", [0.0] * 9)))
     with pytest.raises(CannotAnswerError, match="no outcomes"):
         leaderboard(EvalData())
     with pytest.raises(InputError, match="benchmarks"):
