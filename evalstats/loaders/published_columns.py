@@ -111,9 +111,17 @@ class PublishedColumns(msgspec.Struct, kw_only=True):
 def parted(columns: Sequence[str], records: Sequence[Record]) -> tuple[Sequence[str], Sequence[Record]]:
     """Make two columns of one whose header names a score and its certainty, and whose cells hold both.
 
+    A row for each metric, and nothing but its name and its number, is one row of columns.
+
+    >>> parted(["metric", "score"], [{"metric": "f1", "score": 0.5}, {"metric": "recall", "score": 0.7}])
+    (['f1', 'recall'], [{'f1': 0.5, 'recall': 0.7}])
     >>> parted(["model", "F1 ± (95% CI)"], [{"model": "m", "F1 ± (95% CI)": "71% ± 2"}])[1]
     [{'model': 'm', 'F1': '71%', 'F1 95% CI': '± 2'}]
     """
+    if len(columns) == 2 and plain(columns[0]) in ROLES["metric"].names:
+        row = {as_text(record.get(columns[0])) or "": record.get(columns[1]) for record in records}
+        if len(row) == len(records) and "" not in row and all(cell_of(cell) for cell in row.values()):
+            return [*row], [row]
     for column in columns:
         header = _WITH_CERTAINTY.fullmatch(column) if len(column) <= _MOST_HEADER else None
         cells = [_CELL.fullmatch((as_text(row.get(column)) or "").strip()) for row in records] if header else []

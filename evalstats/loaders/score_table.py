@@ -130,6 +130,8 @@ def board_in(document: object) -> Sequence[Record]:
     ([], [])
     >>> board_in({"ragas": {"faithfulness": 0.8, "recall": 0.7}, "config": {"top_k": 5, "k": 0.5}})
     [{'ragas.faithfulness': 0.8, 'ragas.recall': 0.7}]
+    >>> board_in({"accuracy": 0.83, "n": 200}), board_in({"accuracy": 0.83, "seed": 7})
+    ([{'accuracy': 0.83, 'n': 200}], [])
     """
     members = as_dict(document)
     inner = {name: flat(flat(as_dict(value))) for name, value in members.items()}
@@ -160,7 +162,9 @@ def board_in(document: object) -> Sequence[Record]:
     }
     texts = any(isinstance(value, str) and len(value) > MAX_FACTOR_CHARS // 4 for value in whole.values())
     rows = any(as_dict(each) for value in whole.values() for each in as_list(value))
-    several = sum(map(is_called_score, kept)) > 1 and any(isinstance(value, float) for value in kept.values())
+    # One score is enough where nothing but counts stands beside it.
+    least = 1 if len(kept) == len(whole) else 2
+    several = sum(map(is_called_score, kept)) >= least and any(isinstance(value, float) for value in kept.values())
     if not several or texts or rows or item_column(name.rpartition(".")[2] for name in whole) is not None:
         return []
     model = model_column(name for name, value in members.items() if isinstance(value, str))

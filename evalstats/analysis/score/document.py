@@ -117,7 +117,7 @@ def _of_several(result: Scores) -> Document:
                 _shown(row, row.estimate),
                 "–" if row.conf_low is None else interval_words(row.conf_low, row.conf_high, row.scale),
                 *(("".join(_shown(row, each.estimate) for each in micro[row.name]),) if unlike else ()),
-                row.n_items,
+                row.n_items or None,
                 *((row.against.verdict if row.against else "",) if any(each.against for each in result.rows) else ()),
             )
             for row in result.rows
@@ -154,12 +154,13 @@ def _of_several(result: Scores) -> Document:
         notes = (Note(kind="few", text=text), *notes)
     where = placed(first.benchmark) if len({row.benchmark for row in result.rows}) == 1 else " on several benchmarks"
     what = f" in {first.metric}" if len(scales) == 1 else ""
+    intervals = ", each with its own interval" if any(row.conf_low is not None for row in result.rows) else ""
     return Document(
         kind="score",
         title=f"How does each system score{where}?",
         label="scores",
         tone="neutral",
-        headline=f"{plural(len({row.name for row in result.rows}), 'system')}{where}{what}, each with its own interval",
+        headline=f"{plural(len({row.name for row in result.rows}), 'system')}{where}{what}{intervals}",
         scope=". ".join(
             (
                 *([f"A score is the {averages[0]}"] if len(averages) == 1 else []),
@@ -200,7 +201,9 @@ def _names(rows: Sequence[Score]) -> str:
 
 
 def _shown(result: Score, value: float | None) -> str:
-    return with_unit(scaled(value, result.scale, 1), result.unit)
+    # A share whose unit nobody gave: 0.83 is not 0.8.
+    digits = 2 if result.scale == 1 and value is not None and abs(value) < 1 else 1
+    return with_unit(scaled(value, result.scale, digits), result.unit)
 
 
 def _headline(result: Score) -> str:
@@ -226,7 +229,7 @@ def _with_interval(result: Score) -> str:
 
 
 def _scope(result: Score) -> str:
-    parts = [plural(result.n_items, "item")]
+    parts = [plural(result.n_items, "item")] if result.n_items else ["items whose number is not published"]
     if result.n_trials > result.n_items:
         parts.append(f"{result.n_trials:,} trials")
     if result.n_clusters is not None:

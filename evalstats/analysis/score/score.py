@@ -55,6 +55,7 @@ from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.claim import Claim, check_claim, claim_of, held_with_missing, tested_claim
+from evalstats.analysis.score.published import published_score
 from evalstats.analysis.score.result import OtherAverageScore, Score, Scores, TaskScore
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
@@ -156,6 +157,8 @@ def score(
     """
     asked = opt.GivenOptions.of(score, locals())
     data = as_data(data, asked.names()).with_metric(metric, higher_is_better=higher_is_better)
+    if data.aggregates.height and not data.outcomes.height:
+        return published_score(data, name, asked)
     require_outcomes(data, *([name] if name is not None else []))
     column = contrast if contrast == "model" else data.factor(contrast)
     of_suite: tuple[Note, ...] = ()
