@@ -53,6 +53,7 @@ from evalstats.analysis.design.clusters import (
 from evalstats.analysis.design.comparability import (
     difference_notes,
     identical_runs,
+    of_asked_items,
     refusal,
     run_comparability,
 )
@@ -408,6 +409,7 @@ def _answer(
                 f"{Option('paired', value=False)}"
             )
     refuse_unpaired(table)
+    table, not_asked = of_asked_items(data, table)
     paired = table.take(table.paired())
 
     clusters, of_clusters = chosen_clusters(data, table, settings.cluster, table.runs, contrast=column)
@@ -445,7 +447,7 @@ def _answer(
     declares = bool(settings.cluster) or bool(set(clusters) - {ITEM_OF_VARIANTS})
     design, looked_at, findings = decided(design, known, settled=declares, split=split)
 
-    result = _estimated(design, contrast=asked.contrast, notes=(*dropped, *of_trials, *of_clusters))
+    result = _estimated(design, contrast=asked.contrast, notes=(*dropped, *not_asked, *of_trials, *of_clusters))
     result = replace(
         result,
         origin=replace(result.origin, plan=account),

@@ -27,13 +27,13 @@ from evalstats.analysis.design.run_settings import (
     shown,
 )
 from evalstats.document.model import Note
-from evalstats.grammar import and_list, comma_list, plural
+from evalstats.grammar import and_list, comma_list, conjugate, plural
 from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import levels_of
 from evalstats.table.items import HELPER, ITEM_KEY, row_counts, trial_sets
-from evalstats.table.score_table import ids_nearly_alike
+from evalstats.table.score_table import ScoreTable, ids_nearly_alike
 from evalstats.table.systems import System
 
 # Prompts of real files differ on a question or two that was patched, or on nearly all: any line between serves.
@@ -214,6 +214,29 @@ def identical_runs(data: EvalData, first: System, second: System, *, contrast: s
             f"chance: they seem to be one run under two names. Then {nothing}"
         )
     return None
+
+
+def ran_to_its_limit(data: EvalData, system: System, n_seen: int) -> bool:
+    """Whether the runs of a system have a limit of items and hold as many: what it lacks was then never asked of it.
+
+    What a run of fewer items than its limit lacks may have been lost, and is missing.
+    """
+    limits = data.runs.filter(pl.col("run").is_in(system.runs))["item_limit"].cast(pl.Int64)
+    return limits.len() > 0 and not limits.null_count() and n_seen >= min(limits)
+
+
+def of_asked_items(data: EvalData, table: ScoreTable) -> tuple[ScoreTable, tuple[str, ...]]:
+    """Keep the items that were asked of every system whose run has a limit of items, and say how many others there are."""
+    told: list[str] = []
+    for place, system in enumerate(table.systems):
+        asked = table.seen[:, place]
+        if not asked.all() and ran_to_its_limit(data, system, int(asked.sum())):
+            n, table = int((~asked).sum()), table.take(asked)
+            told.append(
+                f"{plural(n, 'item')} not asked of {system.name}, whose run has a limit, {conjugate(n, 'count')} as not run, "
+                "not as missing"
+            )
+    return table, tuple(told)
 
 
 def _same_scores(first: pl.DataFrame, second: pl.DataFrame) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
+from evalstats.analysis.design.comparability import ran_to_its_limit
 from evalstats.analysis.design.entries import ComparabilityGraph, least_shared, shared_counts
 from evalstats.analysis.design.labels import Labels
 from evalstats.analysis.leaderboard.board import Board
@@ -74,7 +75,8 @@ def model_rows(
     rows: list[LeaderboardRow] = []
     kinds = ("few",) if board.labels is None else ("few", "trust")
     for j, ranks in enumerate(found.ranks.models):
-        items = np.asarray(seen[:, j] if board.apart else seen[:, part == ranks.part].any(axis=1))
+        alone = board.apart or ran_to_its_limit(board.data, table.systems[j], int(seen[:, j].sum()))
+        items = np.asarray(seen[:, j] if alone else seen[:, part == ranks.part].any(axis=1))
         own = table.select(j).take(scored[:, j])
         if board.labels is None:
             score = scored_on(own)

@@ -26,6 +26,7 @@ from evalstats.analysis.design.clusters import (
     named_clusters,
     without_nested,
 )
+from evalstats.analysis.design.comparability import ran_to_its_limit
 from evalstats.analysis.design.dependence import ItemFactor, factor_of_score
 from evalstats.analysis.design.labels import (
     Labels,
@@ -296,7 +297,8 @@ def _score_alone(
         test = tested_claim(claim, lambda level: _counting(_headline(scores, level), scores), conf_level)
         of_metric = (pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name)
         items = data.outcomes.lazy().filter(of_metric).select("task", "item", "variant").unique().collect()
-        test, undone = held_with_missing(test, every, average, n_absent=items.height - len(every))
+        n_absent = 0 if ran_to_its_limit(data, system, len(every)) else items.height - len(every)
+        test, undone = held_with_missing(test, every, average, n_absent=n_absent)
         found = replace(found, against=test)
     by = "task" if average is None else average.column
     several = by in table.items.columns and not table.items[by].null_count() and table.items[by].n_unique() > 1

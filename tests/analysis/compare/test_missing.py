@@ -1,10 +1,12 @@
 """What missing scores allow to be claimed: nothing that they could undo, unless few are missing or the reason is harmless."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -294,3 +296,20 @@ def test_a_page_computes_no_claim_that_missing_scores_or_an_open_direction_forbi
     for name, known in (("open_to_question", (N, 20, 5)), ("jailbroken", ())):
         table = rows.rename({"open_to_question": name})
         assert counts(es.from_frame(table, **columns, score=name), margin=0.1) == known
+
+
+@pytest.mark.parametrize("limit", [None, 100, 120])
+def test_items_that_a_run_with_a_limit_was_never_asked_are_not_missing(limit: int | None) -> None:
+    whole = data_of(rows_of("old", OLD), rows_of("new", [1.0] * 95 + [0.0] * 5), kind="binary")
+    runs = whole.runs.with_columns(
+        item_limit=pl.when(pl.col("run").str.contains("new")).then(pl.lit(limit)).cast(pl.Int64)
+    )
+    limited = dataclasses.replace(whole, runs=runs)
+    found, board = es.compare(limited, "old", "new"), es.leaderboard(limited)
+    reached = limit == 100
+    assert found.missing.share_candidate == (0.0 if reached else 0.5)
+    assert found.n_items == 100
+    assert ("not asked of new" in str(told(found))) == reached
+    assert {row.name: row.share_missing for row in board.rows}["new"] == (0.0 if reached else 0.5)
+    claim = es.score(limited, "new", against=0.8).against
+    assert claim.verdict == ("above" if reached else "not shown to differ")
