@@ -20,7 +20,7 @@ from evalstats.document import formats, latex, pandoc
 from evalstats.document import model as document_model
 from evalstats.document.escape import as_json
 from evalstats.document.model import Column, Document, Note, NoteKind
-from evalstats.document.names import told, unmistakable
+from evalstats.document.names import told
 from evalstats.document.quarto import rendering
 from evalstats.errors import InputError
 from evalstats.grammar import and_list
@@ -255,7 +255,7 @@ class Result:
         """Return what is said of the result: answer, evidence, method."""
         beside = import_module(self.told_by or f"{type(self).__module__.rpartition('.')[0]}.document")
         settings, document = getattr(self, "settings", None), beside.document(self)
-        document = told(dataclasses.replace(document, names=unmistakable(_names_in(self))))
+        document = told(dataclasses.replace(document, names=tuple(sorted(_names_in(self)))))
         return document if settings is None else with_repeat(document, settings)
 
     @property

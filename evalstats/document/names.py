@@ -2,8 +2,8 @@
 
 Where a view of a document begins, a copy is made in which each name stands between two characters that no text can hold, and
 the view sets it in its own way: as code, or as words that no line ends between. A name that no sentence could hold by chance
-("GPT-5.4") is found by the names that the document is about; one that may be a plain word ("baseline"), and an option, is
-`named` where the sentence is made. All else sees plain text.
+("GPT-5.4") is found by the names that the document is about; one that may be a plain word ("baseline") is found beside such a
+name in a list, and else is `named` where the sentence is made, as an option is. All else sees plain text.
 """
 
 import re
@@ -64,28 +64,42 @@ def told(document: Document) -> Document:
     return _changed(document, plain)
 
 
-def unmistakable(names: Iterable[str]) -> tuple[str, ...]:
-    """Return those names that no sentence holds by chance: no plain words, and no numbers.
+def unmistakable(name: str) -> bool:
+    """Return whether no sentence holds a name by chance: it is neither a plain word nor a number.
 
-    >>> unmistakable(["law", "GPT-5.4", "goal_switching", "1.5"])
-    ('GPT-5.4', 'goal_switching')
+    >>> [name for name in ("law", "GPT-5.4", "goal_switching", "1.5") if unmistakable(name)]
+    ['GPT-5.4', 'goal_switching']
     """
-    both = (re.compile(r"[\W\d_]"), re.compile(r"[^\W\d_]"))
-    return tuple(sorted(name for name in names if len(name) <= _LONGEST and all(part.search(name) for part in both)))
+    return bool(re.search(r"[\W\d_]", name) and re.search(r"[^\W\d_]", name))
 
 
 def marked(document: Document) -> Document:
-    """Return the document with names and options marked wherever a sentence, heading or caption holds one."""
-    choices = "|".join(map(re.escape, sorted(document.names, key=len, reverse=True)))
-    pattern = re.compile(rf"(?<![\w/:.-])(?:{choices})(?![\w/-]|[.:]\w)" if choices else r"(?!)")
+    """Return the document with names and options marked wherever a sentence, heading or caption holds one.
 
-    def mark(text: str) -> str:
-        whole = text.marked if isinstance(text, Told) else text.translate(_SPELLED)
+    Of a list that holds a marked name all names are marked, plain words too: `goal_switching`, `law` and `ethics`.
+    """
+    names = sorted(document.names, key=len, reverse=True)
+    certain, plain = _any_of(filter(unmistakable, names)), _any_of(name for name in names if not unmistakable(name))
+    member = rf"(?:{_OPEN}[^{_CLOSE}]*{_CLOSE}|{plain})"
+    lists = re.compile(rf"{member}(?:(?:, | and | or | nor ){member})+")
+
+    def marks(pattern: str, text: str) -> str:
         return "".join(
-            named(part) if is_name else pattern.sub(f"{_OPEN}\\g<0>{_CLOSE}", part) for part, is_name in pieces(whole)
+            named(part) if is_name else re.sub(pattern, f"{_OPEN}\\g<0>{_CLOSE}", part)
+            for part, is_name in pieces(text)
         )
 
+    def mark(text: str) -> str:
+        whole = marks(certain, text.marked if isinstance(text, Told) else text.translate(_SPELLED))
+        return lists.sub(lambda found: marks(plain, found[0]) if _OPEN in found[0] else found[0], whole)
+
     return _changed(document, mark, named_options=True)
+
+
+def _any_of(names: Iterable[str]) -> str:
+    """Return the pattern of names that stand as words of their own, the longest first."""
+    choices = "|".join(re.escape(name) for name in names if name and len(name) <= _LONGEST)
+    return rf"(?<![\w/:.-])(?:{choices})(?![\w/-]|[.:]\w)" if choices else "(?!)"
 
 
 def _changed(part: Any, change: Callable[[str], str], *, named_options: bool = False) -> Any:

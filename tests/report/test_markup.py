@@ -171,3 +171,24 @@ def test_what_is_named_is_plain_to_all_but_views_and_a_mark_in_a_file_is_none() 
     assert pieces(marked(document).headline) == [("the", True), (" leads the others", False)]
     hostile = replace(document, headline="\ufdd0x\ufdd1 and a_b", names=("a_b",))
     assert pieces(marked(hostile).headline) == [("\\ufdd0x\\ufdd1 and ", False), ("a_b", True)]
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("Worst in goal_switching, law and ethics", "Worst in `goal_switching`, `law` and `ethics`"),
+        (
+            "Worst in law, ethics and goal_switching (law costs most)",
+            "Worst in `law`, `ethics` and `goal_switching` (law costs most)",
+        ),
+        ("Neither law nor a_b; by law and ethics", "Neither `law` nor `a_b`; by law and ethics"),
+        ("a_b and lawful", "`a_b` and lawful"),
+        ("a_b, law and 3 more", "`a_b`, `law` and 3 more"),
+    ],
+)
+def test_of_a_list_all_names_are_set_or_none(told: str, shown: str) -> None:
+    document = Document(
+        kind="score", title="", label="", tone="good", headline=told, names=("law", "a_b", "goal_switching", "ethics")
+    )
+    headline = pieces(marked(document).headline)
+    assert "".join(f"`{part}`" if is_name else part for part, is_name in headline) == shown

@@ -26,6 +26,7 @@ from evalstats.document.model import (
     drawn_interval,
     sentence,
 )
+from evalstats.document.names import named
 from evalstats.document.numbers import interval_words, number
 from evalstats.errors import Option
 from evalstats.grammar import and_list, comma_list, has_have, is_are, plural
@@ -232,7 +233,7 @@ def _headline(result: ArenaRanking) -> str:
         return f"These votes cannot rank the {n} models"
     if label == _IN_PARTS[0]:
         return f"The votes leave {n} models in {len(result.parts)} parts that cannot be compared"
-    best, first = result.best(), result.rows[0].name
+    best, first = result.best(), named(result.rows[0].name)
     without = len(_unranked(result))
     if without:
         some = f"{len(best)} of {n} models could be best" if len(best) > 1 else f"{first} leads"
@@ -243,7 +244,7 @@ def _headline(result: ArenaRanking) -> str:
     could = "Either could be best" if n == 2 else "Any" if len(best) == n else str(len(best))
     could = (could if n == 2 else f"{could} of {n} models could be best") + _on_these(result)
     # Who won a vote or two and lost none does not lead by that.
-    perfect = [row.name for row in result.rows if row.estimate is None and row.conf_high is None and row.n_wins]
+    perfect = [named(row.name) for row in result.rows if row.estimate is None and row.conf_high is None and row.n_wins]
     if result.rows[0].estimate is None and perfect:
         who = perfect[0] if len(perfect) == 1 else str(len(perfect))
         return f"{could}; {who} won every vote"
@@ -276,7 +277,7 @@ def _number(result: ArenaRanking) -> tuple[str, str, Interval | None]:
         origin=_zero(result),
         conf_level=result.conf_level,
     )
-    words = f"{first.name}, {level(result)} CI {ends}; {_base(result, mean)}"
+    words = f"{named(first.name)}, {level(result)} CI {ends}; {_base(result, mean)}"
     return rating(first.estimate, result), words, drawn
 
 
@@ -287,7 +288,7 @@ def _zero(result: ArenaRanking) -> float:
 def _base(result: ArenaRanking, mean: str) -> str:
     """Say what the ratings count from."""
     base = number(_zero(result), 0)
-    return f"{mean} {base}" if result.anchor is None else f"{result.anchor} is set to {base}"
+    return f"{mean} {base}" if result.anchor is None else f"{named(result.anchor)} is set to {base}"
 
 
 def _answer(result: ArenaRanking) -> tuple[Block, ...]:
@@ -307,7 +308,7 @@ def _ranks_settled(result: ArenaRanking) -> str:
     if not whole(result):
         told: list[str] = []
         for rows in result.parts:
-            best = [row.name for row in rows if row.may_be_best]
+            best = [named(row.name) for row in rows if row.may_be_best]
             if len(rows) > 1 and best:
                 could = f"any of {len(rows)}" if len(best) == len(rows) else and_list(best, 2)
                 told.append(f"in part {rows[0].component} {could} could be best")
@@ -460,10 +461,9 @@ def _actions(result: ArenaRanking) -> list[str]:
             source_word(each.name) for each in result.clusters if not source_levels(each.name).startswith("levels")
         ]
         own = f", each from a different {' and '.join(names)}," if names else ""
-        found.append(
-            f"About {rough(pair.more_votes)} more votes between {pair.first} and {pair.second}{own} would separate them."
-        )
+        two = f"{named(pair.first)} and {named(pair.second)}"
+        found.append(f"About {rough(pair.more_votes)} more votes between {two}{own} would separate them.")
     raters = [] if result.trust is None else list(dict.fromkeys(flag.rater for flag in result.trust.raters))
     if raters:
-        found.append(f"Read the votes of {and_list(raters, 3)}; unusual taste is not fraud.")
+        found.append(f"Read the votes of {and_list([*map(named, raters)], 3)}; unusual taste is not fraud.")
     return found

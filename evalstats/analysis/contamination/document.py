@@ -211,7 +211,7 @@ def document(result: ContaminationCheck) -> Document:
     """Return what is said of a check for contamination."""
     asked = [] if result.verdict == "invalid" else asked_direction(result.direction)
     value, words, drawn = _number(result)
-    alone = result.rows[0].model if len(result.rows) == 1 else ""
+    alone = named(result.rows[0].model) if len(result.rows) == 1 else ""
     if result.design == "date":
         cutoff = "its training cut-off" if alone else "their training cut-offs"
         question = f"{f'Does {alone}' if alone else 'Do models'} drop{placed(result.benchmark)} at {cutoff}"
@@ -244,18 +244,18 @@ def _headline(result: ContaminationCheck) -> str:
     others = "clean models do" if result.references else "the others do"
     inflated = result.inflated()
     if inflated:
-        return f"{and_list(inflated)} {_gains(result, many=len(inflated) > 1)} than {others}"
-    whose = first.model if len(rows) == 1 else f"any of {len(rows)} models"
+        return f"{and_list([*map(named, inflated)])} {_gains(result, many=len(inflated) > 1)} than {others}"
+    whose = named(first.model) if len(rows) == 1 else f"any of {len(rows)} models"
     if result.verdict == "invalid":
         return f"These data cannot tell whether {whose} is inflated"
     if result.verdict == "clean within the margin":
-        whose = first.model if len(rows) == 1 else f"all {len(rows)} models"
+        whose = named(first.model) if len(rows) == 1 else f"all {len(rows)} models"
         margin = f"{declared(result.margin or 0.0, result.scale)} {result.unit}".rstrip()
         return f"An inflation of {margin} is ruled out for {whose}"
     if _described(result):
         few = max(len(row.references) for row in rows)
         return f"{plural(few, 'reference')} cannot show what clean models do, so {whose} is not judged"
-    unsettled = [row.model for row in rows if _unsettled(row, result)]
+    unsettled = [named(row.model) for row in rows if _unsettled(row, result)]
     if unsettled:
         return (
             f"It is not settled whether {and_list(unsettled)} {_gains(result, many=len(unsettled) > 1)} than {others}"
@@ -377,7 +377,7 @@ def _actions(result: ContaminationCheck) -> list[str]:
     inflated = result.inflated()
     if inflated:
         other = "the items after the cut-off" if result.design == "date" else f"the {result.new} items"
-        found.append(f"Rank {and_list(inflated)} by {other} alone.")
+        found.append(f"Rank {and_list([*map(named, inflated)])} by {other} alone.")
     few = min((len(row.references) for row in result.rows), default=0)
     open_ = any(row.verdict not in {"inflated", "clean within the margin"} for row in result.rows)
     if open_ and few < _ENOUGH:

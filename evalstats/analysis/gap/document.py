@@ -26,6 +26,7 @@ from evalstats.analysis.gap.shown import (
     verdict_words,
 )
 from evalstats.document.model import Column, Document, Interval, Table, Text, Tone, drawn_interval, sentence
+from evalstats.document.names import named
 from evalstats.document.numbers import declared, interval_words, number, titled
 from evalstats.grammar import and_list, conjugate, plural, plural_of
 
@@ -156,8 +157,8 @@ def _clauses(found: LabLiveGap) -> list[str]:
     elif len(rows) > _NAMED:
         clauses.append(f"misjudges {len(rows)} of {found.n_models} models")
     else:
-        over = [row.name for row in rows if (row.estimate or 0.0) < 0]
-        under = [row.name for row in rows if (row.estimate or 0.0) > 0]
+        over = [named(row.name) for row in rows if (row.estimate or 0.0) < 0]
+        under = [named(row.name) for row in rows if (row.estimate or 0.0) > 0]
         clauses += [
             f"{verb} {and_list(names)}" for verb, names in (("overrates", over), ("underrates", under)) if names
         ]
@@ -259,10 +260,10 @@ def _sentences(found: LabLiveGap) -> list[str]:
         value, ends = printed(found.level.estimate, found), printed_ends(found.level.ends, found)
         said = [f"Live minus lab is {live.difference(value)} on average over models ({live.ends(ends)})"]
     if rows := standing_out(found):
-        sizes = [f"{row.name} ({live.difference(row.estimate)})" for row in rows]
+        sizes = [f"{named(row.name)} ({live.difference(row.estimate)})" for row in rows]
         said.append(f"{and_list(sizes, _NAMED)} {conjugate(len(rows), 'stand')} out, but {rows[0].reason}")
     limit = 1 - found.conf_level
-    alone = [row.name for row in found.rows if (row.p_value or 1.0) <= limit < (row.p_adjusted or 0.0)]
+    alone = [named(row.name) for row in found.rows if (row.p_value or 1.0) <= limit < (row.p_adjusted or 0.0)]
     if alone:
         looks, do = ("gap looks", "does") if len(alone) == 1 else ("gaps look", "do")
         among = f"{do} not stand out among {found.n_models} models"
@@ -344,9 +345,9 @@ def _distrust(found: LabLiveGap) -> str:
     rows, live = _off(found), ShownSide(found, found.live)
     if not rows:
         return ""
-    gaps = [f"{row.name} (gap {live.difference(row.estimate)}, {live.ends(row.deciding)})" for row in rows]
-    gaps = gaps if len(rows) > 1 else [rows[0].name]  # whose gap is the number of the card
-    out = [row.name for row in rows if row.extrapolated]
+    gaps = [f"{named(row.name)} (gap {live.difference(row.estimate)}, {live.ends(row.deciding)})" for row in rows]
+    gaps = gaps if len(rows) > 1 else [named(rows[0].name)]  # whose gap is the number of the card
+    out = [named(row.name) for row in rows if row.extrapolated]
     doubt = f". The line is drawn out to {and_list(out, _NAMED)}, so such a gap may be the line's" if out else ""
     scores = "score" if len(rows) == 1 else "scores"
     return f"Do not rely on the lab {scores} of {and_list(gaps, _NAMED)}{doubt}"

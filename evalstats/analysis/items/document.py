@@ -24,6 +24,7 @@ from evalstats.document.model import (
     sentence,
     works_section,
 )
+from evalstats.document.names import named
 from evalstats.document.numbers import interval_words, number, with_unit
 from evalstats.grammar import and_list, conjugate, plural
 
@@ -62,7 +63,9 @@ def _of_new(result: ItemReport, turned: list[ItemRow]) -> Document:
     one = known[0] if len(result.new) == len(known) == 1 else None
     what = plural(result.n_items, "item")
     if one is not None:
-        headline = f"{one.name} scores {_score(result, one.estimate)} on all {what}, estimated from {one.n_items:,}"
+        headline = (
+            f"{named(one.name)} scores {_score(result, one.estimate)} on all {what}, estimated from {one.n_items:,}"
+        )
     elif known:
         headline = f"Scores of {plural(len(known), 'model')} on all {what}, estimated from a part of them"
     else:
@@ -217,7 +220,7 @@ def _actions(result: ItemReport, turned: list[ItemRow]) -> list[str]:
         found.append(
             f"Read the {plural(misfits, 'item')} that no curve fits: the key, the prompt, or a guess that pays."
         )
-    more = [row.name for row in result.families if row.n_more]
+    more = [named(row.name) for row in result.families if row.n_more]
     if more:
         found.append(
             f"Ask evalstats contamination about {and_list(more)}: items that a family knows may have been in its training."

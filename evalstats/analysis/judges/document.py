@@ -105,7 +105,7 @@ def document(result: JudgeReport) -> Document:
     clusters = f", in clusters by {and_list(result.clusters)}" if result.clusters else ""
     also = " and people" if result.truth == "people" else ""
     what = " in ".join(part for part in (result.criterion, result.benchmark) if part)
-    judge = best.name if len(result.rows) == 1 else f"any of {len(result.rows)} judges"
+    judge = named(best.name) if len(result.rows) == 1 else f"any of {len(result.rows)} judges"
     # Of several judges the number has an owner.
     who_of = [named(best.name)] if len(result.rows) > 1 else []
     makers = (_errors, _models, _corrected, biases_section, _confusion, _spread)
@@ -249,24 +249,25 @@ def _labels(result: JudgeReport) -> tuple[Text, ...]:
 
 
 def _headline(result: JudgeReport, favours: JudgeRow | None) -> str:
-    best = result.rows[0]
+    best, who = result.rows[0], named(result.rows[0].name)
     if favours is not None:
+        who = named(favours.name)
         own = [row for row in result.by_model if row.judge == favours.name and row.estimate is not None]
         most = max(own, key=lambda row: row.estimate or 0.0, default=None)
-        return f"Not to compare models: {best.name} favours {most.name}" if most else f"{best.name} errs by model"
+        return f"Not to compare models: {who} favours {named(most.name)}" if most else f"{who} errs by model"
     whose = result.truth
     match best.standing:
         case "as people":
-            return f"{best.name} agrees with {whose} about as well as {whose} agree among themselves"
+            return f"{who} agrees with {whose} about as well as {whose} agree among themselves"
         case "above people":
-            return f"{best.name} agrees with {whose} better than {whose} agree among themselves"
+            return f"{who} agrees with {whose} better than {whose} agree among themselves"
         case "below people":
-            return f"Not fully: {best.name} agrees with {whose} less than {whose} agree among themselves"
+            return f"Not fully: {who} agrees with {whose} less than {whose} agree among themselves"
         case "open":
-            return f"{best.name} is not shown to agree with {whose} as well as {whose} agree among themselves"
+            return f"{who} is not shown to agree with {whose} as well as {whose} agree among themselves"
         case "no second person":
             what = "verdict" if result.unit == "pair" else "rating"
-            return f"{best.name} gives {whose}'s {what} on {_percent(best.raw)} of {result.unit}s"
+            return f"{who} gives {whose}'s {what} on {_percent(best.raw)} of {result.unit}s"
 
 
 def _percent(found: Estimate) -> str:
@@ -385,11 +386,8 @@ def _errors(result: JudgeReport) -> Section | None:
         return None
     sure = bias.conf_low is not None and bias.conf_high is not None and bias.conf_low * bias.conf_high > 0
     way = "too high" if bias.estimate > 0 else "too low"
-    head = (
-        f"{best.name} rates {number(abs(bias.estimate), 2)} {way}"
-        if sure
-        else f"{best.name} is not shown to lean to one side"
-    )
+    does = f"rates {number(abs(bias.estimate), 2)} {way}" if sure else "is not shown to lean to one side"
+    head = f"{named(best.name)} {does}"
     table = Table(
         id="errors",
         columns=(
@@ -419,7 +417,8 @@ def _models(result: JudgeReport) -> Section | None:
     if len(own) < 2:
         return None
     favours = best.favours_p is not None and best.favours_p < _SURE
-    head = f"{best.name} favours {own[0].name}" if favours else f"{best.name} is not shown to favour any model"
+    who = named(best.name)
+    head = f"{who} favours {named(own[0].name)}" if favours else f"{who} is not shown to favour any model"
     test = "t tests, Bonferroni" if result.unit == "pair" else "Welch's test"
     tested = "" if best.favours_p is None else f"Equal errors for all models: {p_words(best.favours_p)} ({test})."
     rows = [row for row in result.by_model if row.estimate is not None]
@@ -434,7 +433,7 @@ def _models(result: JudgeReport) -> Section | None:
             "side_tones": ("bad", "bad"),
         },
         alt=f"Judge minus {result.truth} by model: {', '.join(told)}.",
-        caption=f"How far {best.name} rates each model above or below {result.truth}{_first_of(own)}",
+        caption=f"How far {who} rates each model above or below {result.truth}{_first_of(own)}",
         table=Table(
             id="by-model",
             columns=(
@@ -527,7 +526,9 @@ def _confusion(result: JudgeReport) -> Section | None:
         return None
     (people, judge), n = max(off.items(), key=lambda each: each[1])
     who = "people say" if result.truth == "people" else f"{result.truth} says"
-    head = f"The commonest disagreement: {who} {people}, {best.name} says {judge} ({n:,} of {sum(off.values()):,})"
+    head = (
+        f"The commonest disagreement: {who} {people}, {named(best.name)} says {judge} ({n:,} of {sum(off.values()):,})"
+    )
     table = Table(
         id="confusion",
         columns=(
@@ -550,7 +551,7 @@ def _confusion(result: JudgeReport) -> Section | None:
         rows=rows | {"words": [f"{n:,}" for _, _, n, _ in cells]},
         options={"row": result.truth, "column": "judge"},
         alt=f"How often {best.name} gives each rating where {result.truth} give each; {sum(off.values()):,} differ.",
-        caption=f"How often each pair of ratings was given: on the diagonal {best.name} and {result.truth} agree",
+        caption=f"How often each pair of ratings was given: on the diagonal {named(best.name)} and {result.truth} agree",
         table=table,
     )
     return Section(id="confusion", heading=head, blocks=(figure,))

@@ -94,13 +94,13 @@ def _of_two(result: Posterior) -> Document:
     row, rows = result.usual[0], result.under_all(result.usual[0].name)
     digits = digits_of_interval(row.conf_low, row.conf_high, result.scale)
     ends = interval_words(row.conf_low, row.conf_high, result.scale, digits)
-    answer = result.answer()
+    first, second, answer = named(result.baseline), named(result.candidate), result.answer()
     chosen, kept = (
         with_unit(_loss(result, loss, digits + 1), result.unit) for loss in (row.loss_if_chosen, row.loss_if_kept)
     )
     return Document(
         kind="posterior",
-        title=f"How probable is it that {result.candidate} is better than {result.baseline}{placed(result.benchmark)}?",
+        title=f"How probable is it that {second} is better than {first}{placed(result.benchmark)}?",
         label=f"P {chance(row.p_better)}",
         tone=_TONES[answer],
         headline=_headline_of_two(result),
@@ -117,12 +117,10 @@ def _of_two(result: Posterior) -> Document:
             falling=not result.higher_is_better,
             conf_level=result.conf_level,
         ),
-        scope=f"{result.candidate} minus {result.baseline} in {result.metric}; the comparison itself says {result.beside}",
+        scope=f"{second} minus {first} in {named(result.metric)}; the comparison itself says {result.beside}",
         answer=(_intervals(result, rows),),
         notes=(*result.notes, *_caution(hangs=answer == "depends on the prior")),
-        actions=(
-            f"Expected loss of a wrong choice: {chosen} if you take {result.candidate}, {kept} if you keep {result.baseline}.",
-        ),
+        actions=(f"Expected loss of a wrong choice: {chosen} if you take {second}, {kept} if you keep {first}.",),
         evidence=(_priors_section(result, rows),),
         method=_method(result),
     )
@@ -260,17 +258,17 @@ def _of_changes(result: Posterior) -> Document:
             for row in usual
         ),
         tones={**_TONES, "prior decides": "caution"},
-        caption=f"Each model in each scenario against {result.baseline}; nothing is adjusted for their number",
+        caption=f"Each model in each scenario against {named(result.baseline)}; nothing is adjusted for their number",
         most=_SHOWN,
         frame=result.to_frame().to_dict(as_series=False),
     )
     return Document(
         kind="posterior",
-        title=f"How probable are the changes against {result.baseline}{placed(result.benchmark)}?",
+        title=f"How probable are the changes against {named(result.baseline)}{placed(result.benchmark)}?",
         label=f"{len(worse)} of {len(answers)} losses",
         tone="caution" if hangs else "neutral",
         headline=headline,
-        scope=f"{result.metric}; the scenarios themselves say {result.beside}",
+        scope=f"{named(result.metric)}; the scenarios themselves say {result.beside}",
         answer=(table,),
         notes=result.notes,
         method=_method(result),
@@ -283,17 +281,17 @@ def _of_changes(result: Posterior) -> Document:
 def _of_ranks(result: RankPosterior) -> Document:
     top = result.usual[0] if not result.usual else max(result.usual, key=lambda row: row.p_first)
     under = [row.p_first for row in result.rows if row.model == top.model]
-    clear = not result.hangs and top.p_first >= one_sided(result.conf_level)
+    best, clear = named(top.model), not result.hangs and top.p_first >= one_sided(result.conf_level)
     if result.hangs:
         headline = (
-            f"{top.model} is probably best: probability {chance(top.p_first)}, {chances(under[1:])} under other priors"
+            f"{best} is probably best: probability {chance(top.p_first)}, {chances(under[1:])} under other priors"
         )
     else:
-        headline = f"{top.model} {'is best' if clear else 'leads, and is best'} with probability {chance(top.p_first)}"
+        headline = f"{best} {'is best' if clear else 'leads, and is best'} with probability {chance(top.p_first)}"
     rivals = [row for row in result.usual if row.model != top.model and row.p_first >= 0.05]
-    scope = f"Of {plural(len(result.usual), result.contrast, plural_of(result.contrast))} in {result.metric}"
+    scope = f"Of {plural(len(result.usual), result.contrast, plural_of(result.contrast))} in {named(result.metric)}"
     if rivals:
-        scope += "; next " + and_list([f"{row.model} {chance(row.p_first)}" for row in rivals], 3)
+        scope += "; next " + and_list([f"{named(row.model)} {chance(row.p_first)}" for row in rivals], 3)
     loss = with_unit(_loss(result, top.loss, _digits_of_ranks(result)), result.unit)
     return Document(
         kind="posterior",
@@ -304,7 +302,7 @@ def _of_ranks(result: RankPosterior) -> Document:
         scope=f"{scope}; the leaderboard itself says {result.beside}",
         answer=(_map(result),),
         notes=(*result.notes, *_caution(hangs=result.hangs)),
-        actions=(f"Expected loss of choosing {top.model}, if another is better: {loss}.",),
+        actions=(f"Expected loss of choosing {best}, if another is better: {loss}.",),
         evidence=(_ranks_section(result), _rank_priors(result)),
         method=_method(result),
     )

@@ -153,7 +153,7 @@ def document(result: ScenarioModel) -> Document:
     value, words, drawn = _number(result)
     users = f", on different {result.different}" if result.different and result.answered else ""
     one = result.n_models == 1 and result.models
-    who = f"does {result.models[0].name} break" if one else f"do {result.n_models} models break"
+    who = f"does {named(result.models[0].name)} break" if one else f"do {result.n_models} models break"
     return Document(
         kind="scenarios",
         title=f"Where {who}{placed(result.benchmark)}?",
@@ -184,7 +184,7 @@ def _everyone(result: ScenarioModel) -> str:
 
 
 def _elsewhere(result: ScenarioModel) -> str:
-    return "" if result.reference == AVERAGE else f" than in {result.reference}"
+    return "" if result.reference == AVERAGE else f" than in {named(result.reference)}"
 
 
 def _headline(result: ScenarioModel) -> str:
@@ -203,7 +203,7 @@ def _headline(result: ScenarioModel) -> str:
         case "scenarios sampled":
             return _sampled(result)
         case "none shown":
-            who = result.models[0].name if result.n_models == 1 else "No model"
+            who = named(result.models[0].name) if result.n_models == 1 else "No model"
             shown = "is not shown" if result.n_models == 1 else "is shown"
             return f"{who} {shown} to do worse in any scenario{_elsewhere(result)}"
         case "scores only":
@@ -212,22 +212,25 @@ def _headline(result: ScenarioModel) -> str:
             percent = "%" if result.about.score_unit == "%" else ""
             shown = [scaled(row.estimate, result.scale, result.digits) for row in (low, high)]
             known = [percent if row.estimate is not None else "" for row in (low, high)]
-            ends = [f"{value}{unit} in {row.name}" for value, unit, row in zip(shown, known, (low, high), strict=True)]
-            return f"Mean {result.metric} runs from {ends[0]} to {ends[1]}"
+            ends = [
+                f"{value}{unit} in {named(row.name)}"
+                for value, unit, row in zip(shown, known, (low, high), strict=True)
+            ]
+            return f"Mean {named(result.metric)} runs from {ends[0]} to {ends[1]}"
 
 
 def _breaks(result: ScenarioModel) -> str:
     """Say who does worse where, and what costs most."""
     rows = worst_first((row for row in result.drops if row.verdict == "drop"), result)
-    worst = rows[0]
+    who, where = named(rows[0].model), named(rows[0].scenario)
     if len(rows) == 1:
-        return f"{worst.model} does worse in {worst.scenario}{_elsewhere(result)}"
+        return f"{who} does worse in {where}{_elsewhere(result)}"
     if len({row.model for row in rows}) == 1:
-        names = [row.scenario for row in rows]
+        names = [named(row.scenario) for row in rows]
         if len(names) > _NAMED:
-            return f"{worst.model} does worse in {len(rows)} scenarios{_elsewhere(result)}, most in {worst.scenario}"
-        return f"{worst.model} does worse in {and_list(names)}{_elsewhere(result)}"
-    return f"{_who_and_where(rows, result)}; {worst.scenario} costs {worst.model} most"
+            return f"{who} does worse in {len(rows)} scenarios{_elsewhere(result)}, most in {where}"
+        return f"{who} does worse in {and_list(names)}{_elsewhere(result)}"
+    return f"{_who_and_where(rows, result)}; {where} costs {who} most"
 
 
 def _who_and_where(rows: Sequence[ChangeRow], result: ScenarioModel) -> str:
@@ -237,7 +240,7 @@ def _who_and_where(rows: Sequence[ChangeRow], result: ScenarioModel) -> str:
     breaking = len({row.model for row in rows})
     if result.by_user and breaking == n:
         return f"{_everyone(result)} do worse with difficult users"
-    for_all = [name for name, breaks in by_scenario.items() if breaks == n]
+    for_all = [named(name) for name, breaks in by_scenario.items() if breaks == n]
     if for_all:
         n_set = len({row.scenario for row in result.drops})
         where = and_list(for_all) if len(for_all) <= _NAMED else f"{len(for_all)} of {n_set} scenarios"
@@ -442,7 +445,9 @@ def _actions(result: ScenarioModel) -> list[str]:
     found: list[str] = []
     shown = worst_first((row for row in result.drops if row.verdict == "drop"), result)
     if shown:
-        found.append(f"Read the failed items of {shown[0].scenario} first: it costs {shown[0].model} most.")
+        found.append(
+            f"Read the failed items of {named(shown[0].scenario)} first: it costs {named(shown[0].model)} most."
+        )
     if result.ranking is not None and result.ranking.shown:
         found.append(
             f"Choose a model for the scenarios you expect, or weight them as your users meet them ({named(Option('weights'))})."
