@@ -439,7 +439,11 @@ def _referring(paragraph: str, label: str) -> str:
     if foreign():
         return paragraph
     text = paragraph.removesuffix("\\.")
-    return f"{text}`~(#ref(<{label}>))`{{=typst}}{paragraph[len(text) :]}"
+    named = text.endswith(
+        "`"
+    )  # beside a name its backticks would be part of the name's code, but for a span of its own
+    reference = f"`~(#ref(<{label}>))`{{=typst}}"
+    return f"{text}{f'[{reference}]{{}}' if named else reference}{paragraph[len(text) :]}"
 
 
 def _block(block: Text | Items | Code | Figure | Table | SideBySide, prefix: str) -> str:

@@ -6,15 +6,17 @@ import json
 import re
 import subprocess
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pypandoc
 import pytest
 
 from evalstats.document.escape import for_pandoc
 from evalstats.document.formats import html_prose
-from evalstats.document.model import Document, Note
+from evalstats.document.model import Column, Document, Note, Section, Table, Text
 from evalstats.document.names import marked, named, pieces, told
 from evalstats.document.pandoc import prose
 from evalstats.report import markup
@@ -22,7 +24,7 @@ from evalstats.report.engine import pandoc_program
 from evalstats.report.examples import example
 from evalstats.report.kernel import PRINTED
 from evalstats.report.markup import WHOLE
-from evalstats.report.page import open_page
+from evalstats.report.page import Page, open_page
 
 HOSTILE = [
     "1. a list",
@@ -148,7 +150,6 @@ NAMED = "Qwen-3.5-plus", "a/b-1_x", "--cluster x", "gpt `5`", "<b>{{< env >}}"
 
 
 def test_no_line_of_a_page_ends_within_a_name_or_an_interval() -> None:
-    pypandoc = pytest.importorskip("pypandoc")
     text = "{} gained 3.5 pp (95% CI −0.4 to 6.3, p < 0.001; 12% to 36%) on {}, add {} to {} {}: it's well-made <-a-b>"
     marked, plain = text.format(*map(named, NAMED)), text.format(*NAMED)
     page = pypandoc.convert_text(prose(marked), "html", format="markdown", extra_args=["--wrap=none"])
@@ -192,3 +193,19 @@ def test_of_a_list_all_names_are_set_or_none(told: str, shown: str) -> None:
     )
     headline = pieces(marked(document).headline)
     assert "".join(f"`{part}`" if is_name else part for part, is_name in headline) == shown
+
+
+def test_a_name_at_the_end_of_a_sentence_stays_beside_a_reference_to_a_figure(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    table = Table(id="t", columns=(Column(title="A", kind="name"),), rows=(("a",),), caption="c")
+    section = Section(id="s", heading="h", blocks=(Text(text="Worst is a_b"), Text(text="Best is a_b."), table))
+    Page(
+        document=Document(
+            kind="score", title="", label="", tone="good", headline="h", evidence=(section,), names=("a_b",)
+        ),
+        engine="",
+        day=date(2026, 1, 31),
+    ).show("evidence")
+    page = pypandoc.convert_text(capsys.readouterr().out, "html", format="markdown")
+    assert "Best is <code>a_b</code>" in page

@@ -9,6 +9,7 @@ import polars as pl
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.design.entries import ENTRY, MIN_SHARED, EntryDifference, run_kinds, shared_counts
 from evalstats.analysis.design.run_settings import setting_words
+from evalstats.document.formats import capital
 from evalstats.document.numbers import share_in_percent
 from evalstats.errors import Advice, Option
 from evalstats.grammar import and_list, conjugate, plural
@@ -56,7 +57,7 @@ def versions(panel: Panel) -> Iterator[Observation | NotChecked]:
     light = [each for each in told if each.severity != "invalid"]
     for setting in dict.fromkeys(each.setting for each in light):
         own = [each for each in light if each.setting == setting]
-        yield _observation(own, f"read differences as those of model and {setting_words(setting)} together", ())
+        yield _observation(own, f"Read differences as those of model and {setting_words(setting)} together", ())
 
 
 def too_small(panel: Panel) -> Iterator[Observation]:
@@ -124,7 +125,7 @@ def _observation(own: list[EntryDifference], remedy: Advice, treatments: tuple[T
     models = list(dict.fromkeys(name for each in own for name in each.models))
     more = f" and {len(models) - 1} more" if len(models) > 1 else ""
     also = f"; the {and_list(settings[1:])} differ{'s' if len(settings) == 2 else ''} too" if len(settings) > 1 else ""
-    told = first.explanation.replace(" between the two sides", "")
+    told = capital(first.explanation.replace(" between the two sides", ""))
     return Observation(
         kind="versions",
         text=f"{told} ({first.models[0]}{more} against {first.reference}){also}",

@@ -20,6 +20,7 @@ from evalstats.analysis.gap.shown import (
 )
 from evalstats.analysis.result import level
 from evalstats.document.model import Block, Column, Section, Table, Text, listed, sentence
+from evalstats.document.names import named
 from evalstats.document.numbers import number, p_words, titled
 from evalstats.grammar import and_list, conjugate, plural, plural_of
 
@@ -125,7 +126,7 @@ def _mix(found: LabLiveGap) -> Section | None:
     else:
         heading = "Neither mix nor behaviour is shown to differ"
     beyond = [each for each in parts.rows if each.behaviour.excludes_zero]
-    names = and_list([each.model for each in beyond], _NAMED)
+    names = and_list([named(each.model) for each in beyond], _NAMED)
     differ = conjugate(len(beyond), "differ")
     single = f"Individually, {len(beyond)} of {len(parts.rows)} models {differ} on the same tasks: {names}"
     return _section("mix", heading, figure, _text(single if beyond else ""), news=bool(mixed or own or beyond))
@@ -392,7 +393,8 @@ def _scenarios(found: LabLiveGap) -> Section | None:
     )
     figure = figures.scenarios(found, rows, table) if any(row.estimate is not None for row in rows) else table
     cells = [row.verdict for row in gaps.rows if row.verdict != "invalid"]
-    said = f"Individually, {cells.count('gap')} of {plural(len(cells), 'pair')} of model and {gaps.factor} differ"
+    said = f"Individually, {cells.count('gap')} of {plural(len(cells), 'pair')} of model and {gaps.factor} "
+    said += conjugate(cells.count("gap"), "differ")
     news = "gap" in [*cells, *(row.verdict for row in rows)]
     return _section("scenarios", heading, figure, _text(said if "gap" in cells else ""), news=news)
 

@@ -7,6 +7,7 @@ from evalstats.analysis.gap.agreement_result import PartRow, Source
 from evalstats.analysis.gap.result import CellPart, GapRow, LabLiveGap, SideAccount
 from evalstats.analysis.result import Estimate, level
 from evalstats.document.model import Column, Tone
+from evalstats.document.names import named
 from evalstats.document.numbers import interval_words, number, p_words, scaled
 from evalstats.grammar import and_list
 from evalstats.table.metric import MetricFacts
@@ -163,7 +164,7 @@ def uncovered(found: LabLiveGap) -> tuple[list[CellPart], list[CellPart]]:
 
 def cell_names(cells: Sequence[CellPart]) -> str:
     """Write some names of cells."""
-    return and_list([cell.cell for cell in cells], 3)
+    return and_list([named(cell.cell) for cell in cells], 3)
 
 
 def part_label(row: PartRow) -> str:

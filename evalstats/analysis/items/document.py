@@ -297,8 +297,8 @@ def _families_headline(result: ItemReport) -> str:
     if not shown:
         return "No family is shown to differ from other models of the same ability on any item"
     if len(shown) == 1 and not shown[0].n_fewer:
-        return f"{shown[0].name} solves {plural(shown[0].n_more, 'item')} more often than its ability explains"
-    names = and_list([f"{row.name} ({plural(row.n_more + row.n_fewer, 'item')})" for row in shown])
+        return f"{named(shown[0].name)} solves {plural(shown[0].n_more, 'item')} more often than its ability explains"
+    names = and_list([f"{named(row.name)} ({plural(row.n_more + row.n_fewer, 'item')})" for row in shown])
     return f"{names} {conjugate(len(shown), 'differ')} from other models of the same ability"
 
 

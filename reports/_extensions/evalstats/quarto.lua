@@ -286,6 +286,13 @@ local write = {
       return float(id, pandoc.Blocks({ tbl }), caption)
     end
   end,
+  Code = function(code)
+    -- A name that a line holds is not broken, and a full stop stays with it (the style has a box, beside which a line may end).
+    if html and utf8.len(code.text) <= 38 then
+      code.classes:insert("es-whole")
+      return code
+    end
+  end,
   Image = function(image)
     local alt = image.attributes["fig-alt"] or pandoc.utils.stringify(image.caption)
     image.attributes["fig-alt"] = nil

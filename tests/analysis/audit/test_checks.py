@@ -303,7 +303,7 @@ def test_models_that_other_judges_scored_are_kept_apart():
         for m, j in (("a", "gpt"), ("b", "claude"), ("c", "claude"))
     ]
     (found,) = of_kind(es.audit(outcomes(rows, runs)), "versions")
-    assert "the judge differs" in found.text
+    assert "The judge differs" in found.text
     assert (found.effect, found.shifts[0].n_lost) == ("flips", 2)
 
 
