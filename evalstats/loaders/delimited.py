@@ -131,8 +131,8 @@ def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.D
 
     None where a quote stands inside a cell or does not pair, and where a row does not fit its header.
     """
-    # Polars takes an empty cell too many where the text ends behind it.
-    if n_columns < 2 or len(text) > MAX_CELL_CHARS or text.endswith(delimiter):
+    # Polars takes an empty cell too many where the text ends behind it, and no mark of the byte order that the text begins with.
+    if n_columns < 2 or len(text) > MAX_CELL_CHARS or text.endswith(delimiter) or text.startswith("\ufeff"):
         return None
     raw = text.encode()
     marks = np.frombuffer(raw, np.uint8)

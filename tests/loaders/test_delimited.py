@@ -51,3 +51,10 @@ def test_cells_and_their_lines_are_those_of_a_reader_row_by_row(tmp_path: Path) 
         assert all(dtype == pl.String for frame, _ in frames for dtype in frame.dtypes)
         n_read += 1
     assert n_read > 900
+
+
+def test_a_mark_of_the_byte_order_in_a_cell_hides_no_short_row(tmp_path: Path) -> None:
+    path, bad = tmp_path / "t.csv", list[str]()
+    path.write_text("a,b,c,d\n\ufeffx,1,2,3\ny\n", encoding="utf-8")
+    ((frame, lines),) = iter_frames(path, ",", n_columns=4, most_rows=9, most_chars=1_000, bad=bad.append)
+    assert (frame.rows(), [*lines], len(bad)) == ([("\ufeffx", "1", "2", "3")], [2], 1)
