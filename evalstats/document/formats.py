@@ -30,12 +30,10 @@ from evalstats.document.model import (
     Tone,
     sentence,
 )
-from evalstats.document.names import marked, set_names, unbroken
+from evalstats.document.names import WHOLE, marked, set_names, unbroken
 from evalstats.errors import InputError
 
 _COLORS: dict[Tone, str] = {"good": "#0069a8", "bad": "#b84300", "caution": "#855800", "neutral": "#4a5663"}
-
-_WHOLE = 38  # letters of a name that no line ends in: as many as the narrowest page holds
 
 
 def table_named(document: Document, name: str) -> Table:
@@ -200,7 +198,7 @@ def html_prose(text: str, look: str = 'style="white-space:nowrap"') -> str:
     """
 
     def code(name: str) -> str:
-        return f"<code {look}>{for_html(name)}</code>" if len(name) <= _WHOLE else f"<code>{for_html(name)}</code>"
+        return f"<code {look}>{for_html(name)}</code>" if len(name) <= WHOLE else f"<code>{for_html(name)}</code>"
 
     return set_names(
         text,

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from evalstats.document.escape import inert, one_line
 from evalstats.document.formats import capital
 from evalstats.document.model import Column, Document, Table, sentence
-from evalstats.document.names import marked, set_names
+from evalstats.document.names import WHOLE, marked, set_names
 from evalstats.errors import InputError
 
 # A character and its command in mathematics; of letters only those that look like no Latin one.
@@ -70,8 +70,13 @@ def _answer(document: Document) -> list[str]:
 
 
 def _prose(text: str) -> str:
-    """Write a text with its marked names in the type of code, each in a box that no line ends in."""
-    return set_names(text, plain=for_latex, name=lambda name: rf"\mbox{{\texttt{{{for_latex(name)}}}}}")
+    """Write a text with its marked names in the type of code, each in a box that no line ends in unless it is long."""
+
+    def code(name: str) -> str:
+        written = rf"\texttt{{{for_latex(name)}}}"
+        return rf"\mbox{{{written}}}" if len(name) <= WHOLE else written
+
+    return set_names(text, plain=for_latex, name=code)
 
 
 def latex_table(table: Table, *, caption: str | None = None, label: str = "", columns: str | Sequence[str] = ()) -> str:

@@ -180,10 +180,13 @@ def _painted(text: str, tone: Tone, *, color: bool) -> str:
 
 
 def _wrapped(text: str, width: int, *, first: str = "", rest: str = "", cut: bool = False) -> str:
-    """Break a text into lines; none ends within a name or a number with its interval, and a long word is `cut` only if asked."""
-    whole = set_names(
-        text, plain=lambda part: unbroken(one_line(part)), name=lambda name: one_line(name).replace(" ", "\xa0")
-    )
+    """Break a text into lines; none ends within an interval or a name that fits one, and a long word is `cut` only if asked."""
+
+    def kept(name: str) -> str:
+        line = one_line(name)
+        return line.replace(" ", "\xa0") if cell_width(line) <= width - cell_width(rest) else line
+
+    whole = set_names(text, plain=lambda part: unbroken(one_line(part)), name=kept)
     return textwrap.fill(
         whole,
         width,

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.document.escape import cell_width, clean, kept_apart, padded, shorten, wrapped
+from evalstats.document.latex import to_latex
 from evalstats.document.model import Column, Document, Table
 from evalstats.document.names import named, told
 from evalstats.document.terminal import table_text, to_text
@@ -143,3 +144,10 @@ def test_no_line_ends_within_a_name_or_an_interval() -> None:
         text = to_text(document, width=width)
         assert "a model of words" in text
         assert "95% CI 0.4 to 6.3" in text
+
+
+def test_a_name_that_fits_no_line_ends_where_its_words_do() -> None:
+    name = "You are a helpful assistant who answers questions " * 4 + "v1"
+    document = told(Document(kind="compare", title="?", label="better", tone="good", headline=f"{named(name)} leads"))
+    assert max(map(len, to_text(document, width=60).splitlines())) <= 60
+    assert r"\mbox" not in to_latex(document)
