@@ -16,6 +16,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Final, cast
@@ -387,10 +388,10 @@ class LmEvalLoader:
             if source.companions or not stamp or task_of_name(plain_name(source.path)):
                 yield source
                 continue
-            named = (
-                path for path in sorted(folder.iterdir()) if task_of_name(name := plain_name(path)) and stamp in name
-            )
-            beside = tuple(path for path in named if path.is_file() and not path.is_symlink())
+            beside: tuple[Path, ...] = ()
+            with suppress(PermissionError):  # a folder whose files may be read and not listed
+                named = (p for p in sorted(folder.iterdir()) if task_of_name(name := plain_name(p)) and stamp in name)
+                beside = tuple(path for path in named if path.is_file() and not path.is_symlink())
             yield replace(source, companions=beside)
             if beside:
                 yield from source.notes([f"its samples lie beside it ({plural(len(beside), 'file')}) and are read too"])

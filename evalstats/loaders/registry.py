@@ -612,7 +612,8 @@ def read(
             problems.append(Problem(path=str(item.source.path), message=_without_path(error, item.source.path)))
             _raise_if_strict(problems, strict=strict)
     if not parts:
-        reasons = "; ".join(str(problem) for problem in problems) or _without_results(paths)
+        faults = [problem for problem in problems if problem.severity == "error"] or problems
+        reasons = "; ".join(map(str, faults)) or _without_results(paths)
         raise InputError(f"nothing could be read: {reasons}")
     data = combine(parts)
     data = data.where(**levels) if data.outcomes.height else data

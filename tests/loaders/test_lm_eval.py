@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Frame, Source, read_head, with_digest
 from evalstats.loaders.lm_eval import LOADER, model_of_folder
-from evalstats.loaders.registry import read_source
+from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData, combine
 from tests.loaders.trees import write
 
@@ -359,6 +359,21 @@ def test_a_results_file_given_alone_is_read_with_the_samples_beside_it(tmp_path:
     assert isinstance(source, Source)
     assert [each.name for each in source.companions] == [f"samples_t_{STAMP}.jsonl"]
     assert "its samples lie beside it (1 file) and are read too" in str(told)
+    path.write_text(path.read_text("utf-8")[:-9], "utf-8")
+    with pytest.raises(InputError, match=r"could be read: \S+: is not valid JSON"):
+        read(path)
+
+
+def test_a_results_file_in_a_folder_that_may_not_be_listed_is_read_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_run(tmp_path, results({"t": {"acc,none": 1.0}}), {})
+
+    def refuse(_: Path) -> Iterable[Path]:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    assert [*LOADER.plan([path])] == [Source(path=path)]
 
 
 def test_the_first_metric_of_samples_without_results_is_their_headline(tmp_path: Path) -> None:
