@@ -463,7 +463,7 @@ def _outcomes(path: Path, source: Source, reader: LmEvalSamples) -> Iterator[Fra
                 continue
             every = RecordBlock(samples).at("metrics")
             fits = every.count(first) == len(every) or {*chain.from_iterable(map(_texts_in, every))} <= {*listed}
-            if not whole and not (fits and None not in every):
+            if not whole and not (fits and all(isinstance(names, list) for names in every)):
                 break
             n_read += len(samples)
             frame = reader.frame(samples[passed:], records.locators[passed:], path, beside)
