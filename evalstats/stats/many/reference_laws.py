@@ -445,24 +445,27 @@ class _Roots:
         parts = (slice(start, start + ROWS) for start in range(0, self.size, ROWS))
         squares = np.concatenate([np.square(self._of(part)).sum(axis=0) for part in parts])
         # A difference without spread is 0 in every draw.
-        self._scale = np.where(squares > 0.0, np.sqrt(np.where(squares > 0.0, squares, 1.0)), np.inf)
+        self._over = np.where(squares > 0.0, 1.0 / np.sqrt(np.where(squares > 0.0, squares, 1.0)), 0.0)
 
     @property
     def n_rows(self) -> int:
         """Independent normal numbers that a draw takes."""
         return self._factor.shape[0]
 
-    def times(self, z: FloatArray) -> Callable[[slice, FloatArray], None]:
-        """Return what writes some rows of (z R)', R with columns of unit length: shape (differences, draws)."""
+    def times(self, z: FloatArray, chi: FloatArray | None) -> Callable[[slice, FloatArray], None]:
+        """Return what writes some rows of (z R)' / chi, R with columns of unit length: shape (differences, draws)."""
         columns = self._columns
-        turned = np.ascontiguousarray((z @ self._factor).T if columns else z.T.astype(self._factor.dtype))
+        turned = np.ascontiguousarray((z @ self._factor).T if columns else z.T)
+        if chi is not None:
+            turned /= chi
+        turned = turned if columns else turned.astype(self._factor.dtype)
 
         def some(part: slice, out: FloatArray) -> None:
             if columns is None:
-                np.divide(self._factor[:, part].T @ turned, self._scale[part, np.newaxis], out=out)
+                np.matmul(self._factor[:, part].T, turned, out=out)
             else:
                 _gap(turned, columns[0][part], columns[1][part], out)
-                out /= self._scale[part, np.newaxis]
+            out *= self._over[part, np.newaxis]
 
         return some
 
@@ -490,19 +493,7 @@ def _normal_law(roots: _Roots, observed: FloatArray, *, seed: int, n_resamples: 
             done += size
             n_draws = sum(map(len, normal))
             if n_draws >= _LONG or done == n_resamples:
-                differences = roots.times(np.concatenate(normal))
-                chi = np.concatenate(scale) if scale else None
-
-                def some(
-                    part: slice,
-                    out: FloatArray,
-                    differences: Callable[[slice, FloatArray], None] = differences,
-                    chi: FloatArray | None = chi,
-                ) -> None:
-                    differences(part, out)
-                    if chi is not None:
-                        out /= chi
-
+                some = roots.times(np.concatenate(normal), np.concatenate(scale) if scale else None)
                 yield sheet.filled(n_draws, some), np.ones(n_draws)
                 normal, scale = [], []
 
