@@ -252,7 +252,6 @@ def rank_sets(
     seed: int = 0,
     n_resamples: int | None = None,
     barred: NDArray[np.bool_] | None = None,
-    marginal: bool = True,
     joint: bool = True,
 ) -> RankSets:
     """Confidence sets for the ranks of models that were given the same items.
@@ -273,9 +272,8 @@ def rank_sets(
     barred
         Symmetric, shape (n_models, n_models): pairs whose order must not be claimed, whatever the law says. Sets only get
         wider, and those of a barred pair always overlap.
-    marginal, joint
-        Whether the marginal sets are wanted, which take most of the time where models are many, and whether those that hold
-        together are. Sets that are not wanted say nothing.
+    joint
+        Whether the sets that hold together are wanted; without, they say nothing.
 
     Notes
     -----
@@ -327,7 +325,6 @@ def rank_sets(
         level=level,
         method=method,
         barred=closed,
-        marginal=marginal,
         joint=joint,
         warnings=(*([warning] if missing else []), *few_items(fewest)),
     )[0]
@@ -341,7 +338,6 @@ def rank_sets_normal(
     top: Sequence[int] = (1, 3, 5),
     seed: int = 0,
     n_resamples: int = 29_999,
-    marginal: bool = True,
 ) -> RankSets:
     """Confidence sets for ranks from estimates with a known covariance, as published tables give them.
 
@@ -352,9 +348,6 @@ def rank_sets_normal(
     covariance
         float64, shape (n_models, n_models); `np.diag(std_errors**2)` where the estimates are independent. Models scored on
         the same items are not: then their sets are too wide, and `rank_sets` on the items is better.
-
-    marginal
-        As in `rank_sets`.
 
     Notes
     -----
@@ -384,7 +377,7 @@ def rank_sets_normal(
     first, second = first[known], second[known]
     law = normal_known(theta, sigma, first, second, seed=seed, n_resamples=draws)
     method = "normal law, known standard errors"
-    return ranks_of_law(law, first, second, order, taus=taus, level=level, method=method, marginal=marginal)[0]
+    return ranks_of_law(law, first, second, order, taus=taus, level=level, method=method)[0]
 
 
 def _draws(table: PairTable, pairs: IntArray) -> int:
@@ -405,7 +398,6 @@ def ranks_of_law(
     method: str,
     least_p: FloatArray | None = None,
     barred: NDArray[np.bool_] | None = None,
-    marginal: bool = True,
     joint: bool = True,
     warnings: tuple[str, ...] = (),
 ) -> tuple[RankSets, OneSided]:
@@ -413,12 +405,11 @@ def ranks_of_law(
 
     `first` and `second` are places in `columns`, which says where each model stood when they were given; the sets are in that
     order. No pair is shown whose `least_p`, shape (n_pairs,), is above 1 - level. Beside the sets stand the step-down p-values
-    of all pairs. Without `marginal` the marginal sets are all ranks, without `joint` the others and the p-values are of no use.
+    of all pairs. Without `joint` the sets that hold together are all ranks, and the p-values are of no use.
     """
     n_models = columns.size
     every = OneSided(law.observed, np.arange(first.size if joint else 0))
-    families = range(n_models if marginal else 0)
-    own = [OneSided(law.observed, np.flatnonzero((first == j) | (second == j))) for j in families]
+    own = [OneSided(law.observed, np.flatnonzero((first == j) | (second == j))) for j in range(n_models)]
     collect(law, [family for family in (every, *own) if family.members.size])
     least = np.zeros(first.size) if least_p is None else least_p
     if barred is not None:

@@ -76,9 +76,6 @@ def check_by_hand(scores, clusters, codes):
         own = [k for k, pair in enumerate(pairs) if j in pair]
         low, high = counted(pairs, shown_one_sided(flips, 0.1, own), n)
         assert (found.marginal_low[j], found.marginal_high[j]) == (low[j], high[j])
-    alone = rank_sets(scores, clusters=clusters, conf_level=0.9, marginal=False)
-    assert (alone.low.tolist(), alone.high.tolist()) == (found.low.tolist(), found.high.tolist())
-    assert (alone.marginal_low.tolist(), alone.marginal_high.tolist()) == ([1] * n, [n] * n)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -275,13 +272,6 @@ def test_a_barred_order_is_not_claimed_and_barred_sets_overlap():
     assert turned.low.tolist() == found.low[columns].tolist()
     assert turned.high.tolist() == found.high[columns].tolist()
     assert rank_sets(scores, barred=~np.eye(5, dtype=bool)).high.tolist() == [5] * 5
-
-
-def test_without_marginal_sets_these_say_nothing():
-    found = rank_sets(made(8, 60, models=4, gap=5.0), marginal=False)
-    assert found.low.tolist() == [4, 3, 2, 1]
-    assert found.marginal_low.tolist() == [1] * 4
-    assert found.marginal_high.tolist() == [4] * 4
 
 
 def test_many_draws_are_taken_of_the_normal_law_of_few_pairs():
