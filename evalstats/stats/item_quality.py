@@ -149,6 +149,7 @@ Keys: TypeAlias = NDArray[np.uint64]
 
 FEWEST_MODELS = 8
 _RARE, _FAR_FEWER = 0.01, 0.8
+_ENOUGH_REACHED = 10  # shuffles with as few different rows as there are
 _STRATUM = 20  # items that are taken to be about equally hard
 
 
@@ -329,7 +330,8 @@ def repeated_rows(
     Items that the same models answered are sorted by their mean and cut into runs of 20, within which each model is shuffled by
     itself: the models keep their values, the items about their difficulty, and what is left to chance is which values meet in
     one row. Models that resemble each other make rows coincide too, so fewer rows than expected are a reason to look, and no
-    proof of copies, where scores are only right and wrong.
+    proof of copies, where scores are only right and wrong. Once ten shuffles have as few different rows, no more are made: the
+    share of these is a p-value too (Besag & Clifford 1991, doi:10.1093/biomet/78.2.301).
 
     Examples
     --------
@@ -358,16 +360,17 @@ def repeated_rows(
     cells = _by_model(_cell_keys(codes), models)[kept[np.lexsort((mean, there))]]
     starts = np.flatnonzero(np.diff(np.sort(there), prepend=-1))
     observed = _n_distinct(cells)
-    rng = np.random.default_rng(seed)
+    rng, counts, reached = np.random.default_rng(seed), list[int](), 0
     # Rows that are all different now would be so after any shuffle, or nearly: no surprise to weigh.
-    counts = np.array(
-        [_n_distinct(_shuffled_within(cells, starts, rng)) for _ in range(draws if observed < kept.size else 1)]
-    )
+    enough = _ENOUGH_REACHED if observed < kept.size else 1
+    while len(counts) < draws and reached < enough:
+        counts.append(_n_distinct(_shuffled_within(cells, starts, rng)))
+        reached += counts[-1] <= observed
     return RepeatedRows(
         n_rows=kept.size,
         n_distinct=observed,
-        expected=float(counts.mean()),
-        p_value=float((1 + np.count_nonzero(counts <= observed)) / (1 + counts.size)) if observed < kept.size else 1.0,
+        expected=float(np.mean(counts)),
+        p_value=reached / len(counts) if reached == enough else (1 + reached) / (1 + len(counts)),
         group=group,
     )
 
