@@ -64,6 +64,8 @@ _VERBS: Final = frozenset({"has", "is", "was", "contains", "includes", "uses", "
 _SOMEBODY: Final = frozenset(
     {"user", "session", "visitor", "participant", "customer", "respondent", "conversation", "chat"}
 )
+# What may be answered is no side of a vote.
+_OPTIONS: Final = frozenset({"choice", "choices", "option", "options"})
 _CORE: Final = frozenset({"item", "score", "model"})
 _KEY: Final = frozenset(KEYS["outcomes"])
 # What speaks against an item that no two systems share, and the like.
@@ -181,7 +183,7 @@ def _votes(columns: Sequence[SampledColumn]) -> Assignment | None:
     names = [
         c
         for c in columns
-        if c.cells and not c.numbers and c.chars < ID_CHARS
+        if c.cells and not c.numbers and c.chars < ID_CHARS and _OPTIONS.isdisjoint(c.tokens)
         if (ANSWERS | JUDGES).isdisjoint(c.tokens) or (c.holds_models and JUDGES.isdisjoint(c.tokens))
     ]
     for pair in combinations(names, 2):
@@ -190,6 +192,8 @@ def _votes(columns: Sequence[SampledColumn]) -> Assignment | None:
         ends = [column.words.rpartition("_")[2] for column in pair]
         scores = [[c for c in columns if c.is_measured and c.words.endswith(f"score_{end}")] for end in ends]
         others = [column for column in columns if column not in (*pair, *scores[0], *scores[1])]
+        # Which answer is right is no vote.
+        others = [column for column in others if {"correct", "gold", "expected", "truth"}.isdisjoint(column.tokens)]
         called = [column for column in others if column.named("winner")]
         winner = max(called, key=lambda c: c.named("winner"), default=None)
         winner = winner or next((column for column in others if _says_who_won(column, pair)), None)
@@ -409,7 +413,14 @@ class _Table:
         # Rows are numbered where nothing could be the item: those of one system, and of users who each met one.
         nothing = not self.like_items - {*scores}
         unpaired = model is None or any(_SOMEBODY & column.tokens and column.is_complete for column in rest)
-        numbered = item is None and ("item" in given or (unpaired and nothing and score_weight >= SURE))
+        # A spread beside a score is that of an average.
+        spreads = {
+            f"{column.words}_{word}" for column in scores for word in ("sd", "std", "stdev", "se", "stderr", "std_err")
+        }
+        averaged = any(column.words in spreads for column in rest)
+        numbered = (
+            not averaged and item is None and ("item" in given or (unpaired and nothing and score_weight >= SURE))
+        )
         repeated = apart[:1] == (f"trial={ORDER}",)
         is_clear = (
             (item_weight >= _ENOUGH or numbered)

@@ -118,7 +118,7 @@ def parted(columns: Sequence[str], records: Sequence[Record]) -> tuple[Sequence[
     >>> parted(["model", "F1 ± (95% CI)"], [{"model": "m", "F1 ± (95% CI)": "71% ± 2"}])[1]
     [{'model': 'm', 'F1': '71%', 'F1 95% CI': '± 2'}]
     """
-    if len(columns) == 2 and plain(columns[0]) in ROLES["metric"].names:
+    if len(columns) == 2 and ROLES["metric"].weight(plain(columns[0])) >= SURE:
         row = {as_text(record.get(columns[0])) or "": record.get(columns[1]) for record in records}
         if len(row) == len(records) and "" not in row and all(cell_of(cell) for cell in row.values()):
             return [*row], [row]
@@ -310,7 +310,8 @@ def published_in(
     filled = {name: [cell for row in records if not is_absent(cell := row.get(name))] for name in columns}
     uncertain = [name for name, cells in filled.items() if cells and all(map(is_certainty, cells))]
     for model, weight in _systems(columns, None if map_ is None else said.get("model", "")):
-        if model not in columns or model in numeric:
+        # A model may be called 7 where its column is called model.
+        if model not in columns or (model in numeric and (_weight_of_system(model) < 1 or plain(model) == "name")):
             continue
         found = columns_of(columns, [name for name in numeric if name not in said.values()], model, uncertain)
         found.weight = weight

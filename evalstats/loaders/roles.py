@@ -107,8 +107,8 @@ ROLES: Final[Mapping[str, Role]] = {
         w80="top1 top3 top5 top10 top_1 top_3 top_5 top_10",
         w40="judgement judgment result outcome verdict value points",
         # Counts, sizes, places, times, what was expected or answered, and what is said of a score.
-        never="id idx index token tokens cost price usd eur dollars latency time times duration ms seconds secs sec len length "
-        "count counts n num year age seq status code seed trial epoch temperature penalty config configs setting settings "
+        never="id idx index token tokens ntokens cost price usd eur dollars latency time times duration ms seconds secs sec len "
+        "length count counts n num year age seq status code seed trial epoch temperature penalty config configs setting settings "
         "parameters params weight probability prob logprob logprobs confidence entropy turn turns timestamp date rank size max "
         "min total step steps level line generations nones fails width height px bytes mb kb chars words fps frames "
         "threshold cutoff tp fp tn fn loss version port std stderr sd se ci "

@@ -11,6 +11,7 @@ import msgspec
 from evalstats.loaders.column_map import source_of_column
 from evalstats.loaders.roles import (
     ANSWERS,
+    ENDING,
     IN_PARENTHESES,
     JUDGES,
     ROLES,
@@ -143,8 +144,12 @@ class SampledColumn:
         return COUNTED if counted and is_called_score(counted[1]) else ""
 
     def named(self, role: str) -> float:
-        """How surely it has a role by its name."""
-        return ROLES[role].weight(self.words)
+        """How surely it has a role by its name; what stands among `scores` or `metrics` is a score, unless it is a count."""
+        weight = ROLES[role].weight(self.words)
+        holder, _, own = self.name.rpartition(".")
+        if role != "score" or weight or not {"scores", "metrics"} & {*words_of(holder).split("_")}:
+            return weight
+        return ENDING * ROLES["score"].never.isdisjoint(words_of(own).split("_"))
 
     @cached_property
     def as_item(self) -> float:
@@ -187,9 +192,9 @@ class SampledColumn:
         if same and "." in self.name and self.words.endswith(("_success", "_ok")):
             return 0.3
         if not self.numbers:  # words for right and wrong, yes and no, percentages
-            if same and not named:
-                return 0.0
             told = any(word_score(cell) is not None and letter_grade(cell) is None for cell in self.levels)
+            if same and not named:
+                return 0.3 * (told and {cell.lower() for cell in self.levels}.isdisjoint(_TRUTH))
             # What people labelled may be whether an answer is right.
             if told and self.words == "label":
                 return 0.5

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import combinations, islice
 from typing import Final, cast
 
 from evalstats.errors import InputError, Option, UnreadableFileError, together
@@ -33,7 +33,7 @@ from evalstats.loaders.published_columns import (
     published_in,
 )
 from evalstats.loaders.published_numbers import LEVEL, PublishedRows, between, certainty_in
-from evalstats.loaders.roles import ROLES, is_called_score, names_a_model, plain
+from evalstats.loaders.roles import ROLES, are_sides, is_called_score, names_a_model, plain
 from evalstats.loaders.rows import Row
 from evalstats.loaders.sampled_column import Record
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of
@@ -130,8 +130,10 @@ def board_in(document: object) -> Sequence[Record]:
     ([], [])
     >>> board_in({"ragas": {"faithfulness": 0.8, "recall": 0.7}, "config": {"top_k": 5, "k": 0.5}})
     [{'ragas.faithfulness': 0.8, 'ragas.recall': 0.7}]
-    >>> board_in({"accuracy": 0.83, "n": 200}), board_in({"accuracy": 0.83, "seed": 7})
+    >>> board_in({"accuracy": 0.83, "n": 200}), board_in({"accuracy": 0.83, "made": "today"})
     ([{'accuracy': 0.83, 'n': 200}], [])
+    >>> board_in({"group_a": {"n": 50, "rate": 0.6}, "group_b": {"n": 50, "rate": 0.7}, "alpha": 0.05})[1]
+    {'model': 'group_b', 'n': 50, 'rate': 0.7}
     """
     members = as_dict(document)
     inner = {name: flat(flat(as_dict(value))) for name, value in members.items()}
@@ -145,6 +147,11 @@ def board_in(document: object) -> Sequence[Record]:
         cells = [value for row in rows.values() for value in row.values()]
         if len(rows) > 1 and len(cells) > len(rows) and all(type(cell) in {int, float} for cell in cells):
             return [{"model": whose, **row} for whose, row in rows.items()]
+    for one, other in combinations([name for name in members if as_dict(members[name])], 2):
+        rows = {name: flat(flat(as_dict(members[name]))) for name in (one, other)}
+        alike = rows[one].keys() == rows[other].keys() and len(rows[one]) > 1
+        if alike and are_sides(plain(one), plain(other)) and any(map(is_called_score, rows[one])):
+            return [{"model": name, **row} for name, row in rows.items()]
     numbers = {name: value for name, value in members.items() if isinstance(value, int | float) and value is not True}
     scores = [value for name, value in numbers.items() if not ROLES["score"].bars(plain(name))]
     named = isinstance(members.get("model"), str)
@@ -162,8 +169,8 @@ def board_in(document: object) -> Sequence[Record]:
     }
     texts = any(isinstance(value, str) and len(value) > MAX_FACTOR_CHARS // 4 for value in whole.values())
     rows = any(as_dict(each) for value in whole.values() for each in as_list(value))
-    # One score is enough where nothing but counts stands beside it.
-    least = 1 if len(kept) == len(whole) else 2
+    # One score is enough where nothing but numbers stands beside it.
+    least = 1 if all(type(value) in {int, float} for value in whole.values()) else 2
     several = sum(map(is_called_score, kept)) >= least and any(isinstance(value, float) for value in kept.values())
     if not several or texts or rows or item_column(name.rpartition(".")[2] for name in whole) is not None:
         return []

@@ -217,7 +217,8 @@ NO_VALUE = frozenset({"", "nan", "na", "n/a", "<na>", "none", "null"})
 # Words in a column of scores that tell of a run without a score.
 _NO_RESULT_WORDS = (
     "- – — -- ? . error err exception crash crashed timeout timed_out missing skipped skip unscored unknown invalid unparsed "
-    "unparseable unparsable parse_error cancelled canceled aborted pending #n/a #ref! #div/0! #value!"
+    "unparseable unparsable parse_error no_response no_answer no_output cancelled canceled aborted "
+    "pending #n/a #ref! #div/0! #value!"
 )
 _NO_RESULT = frozenset(_NO_RESULT_WORDS.split())
 # What a message of a failure begins with ("ERROR: timeout", "TimeoutError after 30 s").
@@ -575,7 +576,7 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
 
 def _tells_of_no_result(label: str) -> bool:
     word = label.strip()
-    known = word.lower().replace(" ", "_") in _NO_RESULT or _NOT_FINITE.fullmatch(word)
+    known = re.sub(r"(?<=[a-z])[ -](?=[a-z])", "_", word.lower()) in _NO_RESULT or _NOT_FINITE.fullmatch(word)
     return bool(known or _FAILURE_BEGINS.match(word))
 
 

@@ -318,10 +318,11 @@ def test_a_row_of_averages_is_no_item(text: str, tmp_path: Path) -> None:
         ),
         ({"model": "m", "accuracy": 0.5, "f1": 0.25, "n": 40, "top_k": 5}, [("m", "accuracy", 0.5), ("m", "f1", 0.25)]),
         ({"metrics": {"em": 0.5, "f1": 1}, "seeds": [1, 2]}, [("run", "metrics.em", 0.5), ("run", "metrics.f1", 1)]),
-        # Of an item, of nothing but right and wrong, of one number, beside rows; texts.
+        ({"accuracy": 0.5, "top_k": 5}, [("run", "accuracy", 0.5)]),
+        # Of an item, of nothing but right and wrong, of one number beside a text, beside rows; texts.
         ({"question": "a?", "accuracy": 0.5, "f1": 0.25}, []),
         ({"accuracy": 1, "f1": 1}, []),
-        ({"accuracy": 0.5, "top_k": 5}, []),
+        ({"accuracy": 0.5, "note": "second try"}, []),
         ({"accuracy": 0.5, "f1": 0.25, "results": [{"id": 1, "ok": True}]}, []),
         ({"accuracy": 0.5, "f1": 0.25, "said": "x" * 400}, []),
     ],
