@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, islice
+from itertools import islice
 from typing import Final, cast
 
 from evalstats.errors import InputError, Option, UnreadableFileError, together
@@ -147,11 +147,14 @@ def board_in(document: object) -> Sequence[Record]:
         cells = [value for row in rows.values() for value in row.values()]
         if len(rows) > 1 and len(cells) > len(rows) and all(type(cell) in {int, float} for cell in cells):
             return [{"model": whose, **row} for whose, row in rows.items()]
-    for one, other in combinations([name for name in members if as_dict(members[name])], 2):
-        rows = {name: flat(flat(as_dict(members[name]))) for name in (one, other)}
-        alike = rows[one].keys() == rows[other].keys() and len(rows[one]) > 1
-        if alike and are_sides(plain(one), plain(other)) and any(map(is_called_score, rows[one])):
-            return [{"model": name, **row} for name, row in rows.items()]
+    # Two groups of a test, among what was tested of them.
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, row in inner.items():
+        if {*map(type, row.values())} <= {int, float} and any(map(is_called_score, row)):
+            alike.setdefault(tuple(row), []).append(name)
+    for names in alike.values():
+        if len(names) == 2 and are_sides(*map(plain, names)):
+            return [{"model": name, **inner[name]} for name in names]
     numbers = {name: value for name, value in members.items() if isinstance(value, int | float) and value is not True}
     scores = [value for name, value in numbers.items() if not ROLES["score"].bars(plain(name))]
     named = isinstance(members.get("model"), str)

@@ -84,7 +84,7 @@ def test_people_and_judges_may_be_numbers() -> None:
     long = pd.DataFrame(
         {"id": list(range(_N)) * 2, "rater": [1.0] * _N + [2.0] * _N, "value": rng.integers(1, 6, 2 * _N)}
     )
-    assert es.judges(es.from_ratings(long, item="id", humans=1), reference=1, n_resamples=200).row(2).name == "2"
+    assert es.judges(es.from_ratings(long, item="id", humans=1), humans=1, n_resamples=200).row(2).name == "2"
     wide = pd.DataFrame({"id": range(_N), 1: rng.integers(1, 6, _N), 2: rng.integers(1, 6, _N)})
     assert set(es.from_ratings(wide, item="id", raters=[1, 2], humans=[1]).ratings["rater"]) == {"1", "2"}
 
