@@ -16,7 +16,6 @@ _MARKDOWN_LINK = re.compile(r"(:)(?=//)|(?<=www)(\.)", re.IGNORECASE)
 # GitHub finds mentions and references after Markdown is done, where a backslash no longer helps: a joiner of no width does.
 _MENTION = re.compile(r"(?<=[@#])(?=\w)|(?<=\bGH)(?=-\d)")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-_TYPST = re.compile(r"([\\#$*_`<>@~\[\]=+/-])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -139,15 +138,6 @@ def for_pandoc(text: str) -> str:
     1\. a\@b \$x\$ \{\{\< env HOME \>\}\} \\
     """
     return _PUNCTUATION.sub(r"\\\1", one_line(text).strip())
-
-
-def for_typst(text: str) -> str:
-    r"""Escape for Typst markup.
-
-    >>> for_typst("#eval")
-    '\\#eval'
-    """
-    return _TYPST.sub(r"\\\1", one_line(text))
 
 
 def for_csv(text: str) -> str:

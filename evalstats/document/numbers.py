@@ -148,8 +148,12 @@ def p_words(p: float | None) -> str:
 
 
 def titled(title: str, unit: str) -> str:
-    """Write a heading with its unit, where there is one."""
-    return f"{title} ({unit})" if unit else title
+    """Write a heading with its unit, where there is one that it does not name itself.
+
+    >>> titled("score", "pp"), titled("rating", "rating")
+    ('score (pp)', 'rating')
+    """
+    return f"{title} ({unit})" if unit and unit != title else title
 
 
 def with_unit(text: str, unit: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, cast
 
+from evalstats.document.pandoc import fenced
 from evalstats.errors import RenderError
 from evalstats.record import record
 from evalstats.regular import read_regular
@@ -310,10 +311,9 @@ def _cell_markdown(
 
 
 def _code(cell: Cell) -> str:
-    fence = _fence(cell.code)
     fold = cell.options.get("code-fold")
     attribute = "" if fold is None else f' code-fold="{str(fold).lower()}"'
-    return f"{fence}{{.python .cell-code{attribute}}}\n{cell.code.strip()}\n{fence}"
+    return fenced(cell.code.strip(), f"{{.python .cell-code{attribute}}}")
 
 
 def _labelled(cell: Cell, content: str) -> str:
@@ -358,9 +358,4 @@ def _joined(text: object) -> str:
 
 
 def _as_text(text: str) -> str:
-    fence = _fence(text)
-    return f"{fence}{{.cell-output}}\n{text.rstrip()}\n{fence}"
-
-
-def _fence(text: str) -> str:
-    return "`" * max(3, max(map(len, re.findall(r"`+", text)), default=0) + 1)
+    return fenced(text.rstrip(), "{.cell-output}")

@@ -11,12 +11,13 @@ from typer.testing import CliRunner
 
 import evalstats
 from evalstats.cli.main import app
-from evalstats.document.escape import for_html, for_typst, one_line, wrapped
+from evalstats.document.escape import for_html, one_line, wrapped
 from evalstats.document.formats import to_html, to_markdown
 from evalstats.document.latex import to_latex
 from evalstats.document.model import Code, Column, Document, Items, Note, Section, Table, Text
 from evalstats.document.terminal import to_text
 from evalstats.errors import EvalStatsWarning, StoreError
+from evalstats.report.markup import typst_string
 from evalstats.store.manifest import MANIFEST, MARKER, check_marker, read_manifest
 
 COMMAND = re.compile(r"^\s*::|##[\w.-]*\[|^(?:---|\+\+\+|~~~|\^\^\^) ", re.MULTILINE)
@@ -90,7 +91,7 @@ def test_errors_are_no_commands(tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", [0xFFFE, 0xFFFF, 0xFDD0, 0x1FFFE, 0x200B, 0xFEFF, 0x202E, 0xE000])
 def test_characters_that_files_cannot_hold_are_spelled_out(code: int) -> None:
     name = f"gpt-4{chr(code)}x"
-    for shown in (one_line(name), for_html(name), for_typst(name).replace("\\\\", "\\")):
+    for shown in (one_line(name), for_html(name), typst_string(name).replace("\\\\", "\\")):
         assert chr(code) not in shown
         assert f"{code:x}" in shown
 

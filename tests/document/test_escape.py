@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.document.escape import as_json, for_csv, for_html, for_markdown, for_typst, one_line
+from evalstats.document.escape import as_json, for_csv, for_html, for_markdown, one_line
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -56,15 +56,6 @@ def test_markdown_leaves_numbers_as_they_are(text: str) -> None:
 @pytest.mark.parametrize("text", ["1. one", "2) two", "- three", "+ four", "---", "=== five", ": six"])
 def test_markdown_escapes_what_begins_a_block(text: str) -> None:
     assert "\\" in for_markdown(text)
-
-
-@given(st.text())
-def test_typst_escapes_every_active_character(text: str) -> None:
-    escaped = for_typst(text)
-    bare = [
-        char for previous, char in zip("x" + escaped, escaped, strict=False) if char in "#$*_`<@" and previous != "\\"
-    ]
-    assert not bare
 
 
 @given(st.text())

@@ -40,7 +40,7 @@ def flipped_section(result: Comparison) -> Section | None:
     blocks: list[Block] = [figures.flips(result, table=_table(result, most=_SHOWN, caption=caption))]
     blocks += [Text(text=text) for text in _by_trials(result) if text]
     blocks += [Text(text=text) for text in slice_words(result)]
-    lost = f"lost {n - won or 'none'}"
+    lost = f"lost {n - won:,}" if n > won else "lost none"
     by = " by the judge" if result.labels else ""
     head = f"{named(result.candidate.name)} gained {plural(won, 'item')} and {lost}{by}"
     return Section(id=_FLIPS, heading=head, blocks=(*blocks, *_texts(result)))

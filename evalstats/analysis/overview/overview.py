@@ -24,6 +24,7 @@ from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.analysis.score.score import score
 from evalstats.analysis.settings import asked_of_part, recorded
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
+from evalstats.grammar import plural
 from evalstats.questions import QUESTIONS
 from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
@@ -205,7 +206,7 @@ def _holdings(data: EvalData) -> Iterator[Holding]:
         pl.len(), day=pl.col("date").cast(pl.String).str.head(10).max(), n=pl.col("model").n_unique()
     )
     for row in published.sort("benchmark").iter_rows(named=True):
-        yield _source("published numbers", row["benchmark"], f"{row['n']:,} models", row["len"], row["day"] or "")
+        yield _source("published numbers", row["benchmark"], plural(row["n"], "model"), row["len"], row["day"] or "")
 
 
 def _votes_held(data: EvalData, days: pl.DataFrame) -> Iterator[Holding]:
@@ -217,7 +218,7 @@ def _votes_held(data: EvalData, days: pl.DataFrame) -> Iterator[Holding]:
     for (name,), own in named.group_by(pl.col("benchmark").fill_null("")):
         models = pl.concat([own["model_a"], own["model_b"].rename("model_a")]).n_unique()
         day = own.select(pl.coalesce("day", pl.col("timestamp").dt.date()).max()).item()
-        yield _source("votes", str(name), f"{models:,} models", own.height, _written(day))
+        yield _source("votes", str(name), plural(models, "model"), own.height, _written(day))
 
 
 def _ratings_held(data: EvalData) -> Iterator[Holding]:
