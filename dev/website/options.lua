@@ -2,7 +2,8 @@
 local escapes = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;" }
 
 function Code(code)
-  if not FORMAT:match("html") or code.identifier ~= "" or #code.classes > 0 or not code.text:match("%-%a") then
+  local plain = #code.classes == 0 or code.classes[1] == "es-whole"
+  if not FORMAT:match("html") or code.identifier ~= "" or not plain or not code.text:match("%-%a") then
     return nil
   end
   local text = (" " .. code.text):gsub("[&<>]", escapes)

@@ -106,7 +106,7 @@ def test_no_line_ends_within_an_option(site: Path, tmp_path: Path) -> None:
     (site / "docs" / "one.md").write_text("# One\n\n## `--by`\n\n`a --x <b> --lab-live=c`, `a-b`, `-q`\n")
     start = build.build(tmp_path / "out")
     page = (start.parent / "docs" / "one.html").read_text().partition("<main")[2].partition("</main>")[0]
-    assert re.findall(r"<code>(.*?)</code>", page) == [
+    assert re.findall(r"<code[^>]*>(.*?)</code>", page) == [
         '<span class="es-option">--by</span>',
         'a <span class="es-option">--x</span> &lt;b&gt; <span class="es-option">--lab-live</span>=c',
         "a-b",
