@@ -288,7 +288,7 @@ local write = {
   end,
   Code = function(code)
     -- A name that a line holds is not broken, and a full stop stays with it (the style has a box, beside which a line may end).
-    if html and utf8.len(code.text) <= 32 then
+    if html and #code.text <= 26 and not code.text:match("[\128-\255]") then
       code.classes:insert("es-whole")
       return code
     end
