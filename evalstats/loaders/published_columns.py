@@ -216,6 +216,10 @@ def item_column(columns: Iterable[str]) -> str | None:
     return next((column for column in columns if plain(column) in _ITEMS), None)
 
 
+def _names_repetitions(name: str) -> bool:
+    return ROLES["trial"].names.get(plain(name), 0.0) >= SURE
+
+
 def is_count(name: str) -> bool:
     """Whether a column says by the last part of its name how much stands behind a score."""
     return plain(name.rpartition(".")[2]) in COUNT_NAMES
@@ -329,7 +333,8 @@ def published_in(
         if map_ is None:
             # A text that is the same in all rows (`prompt`) may say how they were made.
             texts = [name for name in columns if name not in numeric and len({*levels[name]}) == 1 < len(records)]
-            if item_column(name for name in columns if name != model and name not in texts) is not None:
+            counted = any(_names_repetitions(name) and len({*levels[name]}) > 1 for name in numeric)
+            if counted or item_column(name for name in columns if name != model and name not in texts) is not None:
                 return "its rows are items"
             if _is_published(found, records, levels, key, numeric):
                 return found

@@ -166,7 +166,7 @@ ANSWERS: Final = _words(
 )
 # What stands in many rows of a system, beside items and persons.
 OF_MANY_ROWS: Final = _words(
-    "case trial epoch seed turn session session_id response answer output text model_a model_b winner"
+    "case trial epoch seed fold turn session session_id response answer output text model_a model_b winner"
 )
 # What each system wrote where columns are named by system.
 ANSWERED: Final = _words("response answer ans output completion generation prediction pred translation summary report")

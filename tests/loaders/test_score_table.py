@@ -273,6 +273,12 @@ def test_tables_of_something_else_are_left_alone(text: str) -> None:
     assert named(text, "x.json" if text[0] == "[" else "x.csv") != "score-table"
 
 
+@pytest.mark.parametrize("name", ["fold", "seed", "attempt", "run", "k"])
+def test_the_number_of_a_repetition_is_no_published_score(name: str) -> None:
+    rows = "".join(f"{model},{n},{part},0.{n}5\n" for model in ("a", "b") for n, part in enumerate(("law", "math")))
+    assert named(f"model,{name},subject,exact_match\n{rows}") != "score-table"
+
+
 def test_a_score_of_four_hundred_digits_is_no_score() -> None:
     scores: dict[str, object] = {"model": "m", "chat": 10**400, "safety": 0.8, "math": 0.5}
     assert (len(board_in(scores | {"chat": 0.9})), len(board_in(scores))) == (1, 0)
