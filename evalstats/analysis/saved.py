@@ -161,7 +161,7 @@ def _unread(saved: object, read: object, place: str = "") -> Generator[str]:
 # What values of the right types bring about that no result has: a name that no row has, a number beyond all others.
 _IMPOSSIBLE = (
     *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
-    *(StopIteration, RecursionError, pl.exceptions.PolarsError),
+    *(StopIteration, RuntimeError, pl.exceptions.PolarsError),  # StopIteration in a generator is a RuntimeError
 )
 
 

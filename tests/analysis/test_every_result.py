@@ -200,6 +200,7 @@ def test_every_kind_of_result_is_among_them() -> None:
         ("mixed_gaussian", b'"std_dev"', b'"st`_dev"'),
         ("gap_of_four", b'"kind": "outcomes"', b'"kind": "outkomes"'),
         ("contamination_twins", b'"method": "paired twins', b'"method": "paired tvins'),
+        ("posterior_of_ranks", b'"prior": "sceptical"', b'"prior": "sceptikal"'),
     ],
 )
 def test_a_value_that_no_result_has_is_refused_in_words(name: str, was: bytes, became: bytes, tmp_path: Path) -> None:
