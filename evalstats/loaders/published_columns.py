@@ -43,6 +43,8 @@ COUNT_NAMES: Final = (
     "n_questions", "n_examples", "n_tasks", "n_used", "num_samples", "num_questions", "sample_size", "responses",
     "total_questions",
 )  # fmt: skip
+# More rows of a name and a number are no metrics of one run.
+_MOST_METRICS: Final = 200
 # Words in the names of columns that hold averages, shares or totals of many rows.
 _AGGREGATED: Final = frozenset(
     ["avg", "average", "mean", "median", "rate", "pct", "percent", "std", "ci", "p50", "p90", "p95", "p99", "winrate"]
@@ -118,7 +120,7 @@ def parted(columns: Sequence[str], records: Sequence[Record]) -> tuple[Sequence[
     >>> parted(["model", "F1 ± (95% CI)"], [{"model": "m", "F1 ± (95% CI)": "71% ± 2"}])[1]
     [{'model': 'm', 'F1': '71%', 'F1 95% CI': '± 2'}]
     """
-    if len(columns) == 2 and ROLES["metric"].weight(plain(columns[0])) >= SURE:
+    if len(columns) == 2 and len(records) <= _MOST_METRICS and ROLES["metric"].weight(plain(columns[0])) >= SURE:
         row = {as_text(record.get(columns[0])) or "": record.get(columns[1]) for record in records}
         if len(row) == len(records) and "" not in row and all(cell_of(cell) for cell in row.values()):
             return [*row], [row]
@@ -314,8 +316,9 @@ def published_in(
     filled = {name: [cell for row in records if not is_absent(cell := row.get(name))] for name in columns}
     uncertain = [name for name, cells in filled.items() if cells and all(map(is_certainty, cells))]
     for model, weight in _systems(columns, None if map_ is None else said.get("model", "")):
-        # A model may be called 7 where its column is called model.
-        if model not in columns or (model in numeric and (_weight_of_system(model) < 1 or plain(model) == "name")):
+        # A model may be called 7 where its column is called model, or is said to be it.
+        called = model == said.get("model") or (_weight_of_system(model) == 1 and plain(model) != "name")
+        if model not in columns or (model in numeric and not called):
             continue
         found = columns_of(columns, [name for name in numeric if name not in said.values()], model, uncertain)
         found.weight = weight

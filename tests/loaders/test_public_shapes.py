@@ -66,3 +66,11 @@ def test_no_response_is_offered_as_no_score(tmp_path: Path) -> None:
     path.write_text("id,correct\n1,correct\n2,incorrect\n3,no-response\n4,correct\n")
     assert "no-response" in refusal(path)
     assert "unscored" in refusal(path)
+
+
+def test_a_column_of_numbers_names_the_systems_where_the_user_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("budget,f1,f1_sd\n" + "".join(f"{k / 10},{0.5 + k / 90},{0.02}\n" for k in range(9)))
+    found = es.read(path, format="score-table", column_map=es.ColumnMap.from_options(["model=budget"])).aggregates
+    assert found["model"].to_list()[:2] == ["0.0", "0.1"]
+    assert set(found["metric"]) == {"f1"}
