@@ -19,7 +19,7 @@ _OPEN, _CLOSE = "\ufdd0", "\ufdd1"
 _NAME = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
 _SPELLED = str.maketrans({_OPEN: r"\ufdd0", _CLOSE: r"\ufdd1"})
 _LONGEST = 80
-WHOLE = 38  # letters of a name that no line ends in: as many as the narrowest page holds
+WHOLE = 26  # letters of a name that no line ends in: as many as the narrowest page, of 320 px, holds
 _SENTENCES: dict[Any, tuple[str, ...]] = {
     Document: (
         "title", "headline", "number_words", "scope", "answer", "notes", "actions", "worst", "evidence", "method"
