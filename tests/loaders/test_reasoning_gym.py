@@ -141,6 +141,7 @@ def test_a_question_that_stands_twice_is_two_items(tmp_path: Path) -> None:
     )
     first, second = data.outcomes["item"].to_list()
     assert second == f"{first}#2"
+    assert "1 questions appear in the file more than once" in told(data)
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,9 @@ def test_contradictions_repetitions_and_odd_entries(report: Any) -> None:
     for part in (
         "1 issues are unscored: each is among the resolved and elsewhere",
         "2 entries of resolved_ids are not ids",
+        "1 entries of resolved_ids repeat an id and count once",
         'error_ids is "all", not a list of ids',
+        "resolved_ids holds 1 ids where the report counts 5",
     ):
         assert part in told(data)
 

@@ -30,6 +30,7 @@ _NO_ANSWER: Final = "no answer stood between the tags, which the benchmark score
 _SILENT: Final = (
     "{n} of {rows} completions give no answer between the tags; they keep the score that the benchmark gave them"
 )
+_AGAIN: Final = "{n} questions appear in the file more than once; each is an item of its own, numbered #2, #3, ..."
 _FEWER: Final = "{n} questions have fewer completions than were asked for, since requests failed; those are missing"
 _OF_DATASET: Final = ("name", "category", "config", "system_prompt", "completions_per_prompt", "error")
 
@@ -168,6 +169,7 @@ def _take(
 
 def _arranged(frame: pl.DataFrame, file: FormatFile[_Record]) -> pl.DataFrame:
     again = file.trials(frame.select("run", "item", "trial"))
+    file.count(_AGAIN, int(((again > 0) & (frame["trial"] == 0)).sum()))
     return frame.with_columns(
         item=pl.when(again > 0).then(pl.format("{}#{}", "item", again + 1)).otherwise("item"),
         status_reason=pl.when(pl.col("_answer").is_null()).then(pl.lit(_NO_ANSWER)),

@@ -120,7 +120,10 @@ def _ids(name: str, value: object, file: FormatFile[Any]) -> pl.Series:
         file.note(f"{name} is {held(value)}, not a list of ids, and is dropped")
     if len(found) < len(listed):
         file.note(f"{len(listed) - len(found)} entries of {name} are not ids and are dropped")
-    return found.unique(maintain_order=True)
+    ids = found.unique(maintain_order=True)
+    if len(ids) < len(found):
+        file.note(f"{len(found) - len(ids)} entries of {name} repeat an id and count once")
+    return ids
 
 
 def _outcomes(lists: Mapping[str, pl.Series], reasons: Row) -> pl.DataFrame:
@@ -188,6 +191,10 @@ def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) ->
     absent = lists.get("incomplete_ids", pl.Series([], dtype=pl.String))
     if absent := absent.filter(~absent.is_in(frame["item"].implode())).to_list():
         file.note(f"{len(absent)} issues have no prediction; they are missing, not failed ({comma_list(absent, 3)})")
+    for name in ("resolved", "unresolved", "error"):
+        listed, told = lists.get(f"{name}_ids"), counts.get(f"{name}_instances")
+        if listed is not None and told not in {None, len(listed)}:
+            file.note(f"{name}_ids holds {len(listed)} ids where the report counts {told}")
     if not named:
         file.note(unnamed(model))
     if only:
