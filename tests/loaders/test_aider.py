@@ -72,9 +72,10 @@ def test_rows_by_hand(tmp_path: Path) -> None:
     assert told(data) == "1 runs cost 0, which means an unknown price; it is dropped"
 
 
-def test_a_run_that_was_cut_short_is_of_its_benchmark(tmp_path: Path) -> None:
+def test_a_run_that_was_cut_short_is_of_its_benchmark_and_noted(tmp_path: Path) -> None:
     data = board(tmp_path, BOARD.replace("test_cases: 225", "test_cases: 224"))
     assert data.aggregates["benchmark"][0] == "Aider polyglot"
+    assert "1 runs have fewer test cases than tests" in told(data)
 
 
 def test_lines_that_are_something_else_are_counted_and_left_out(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ _ENTRY = re.compile(r"(?P<dash>-)?\s*(?P<name>[A-Za-z_]\w*):(?:\s+(?P<value>.*))
 _QUOTED = re.compile(r"""(?P<mark>["'])(?P<text>.*)(?P=mark)\s*(?:#.*)?""")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _NO_COST: Final = "{n} runs cost 0, which means an unknown price; it is dropped"
+_FEWER: Final = "{n} runs have fewer test cases than tests; the file does not say which of the two a rate is of"
 
 
 def _board(_: Head, source: Source, numbers: PublishedRows) -> str:
@@ -96,6 +97,7 @@ def _plain(value: str) -> str:
 def _add(run: Mapping[str, str], numbers: PublishedRows) -> None:
     """Add the numbers of one run."""
     cases, tests = as_count(run.get("test_cases")), as_count(run.get("total_tests"))
+    numbers.counts[_FEWER] += cases is not None and tests is not None and cases < tests
     settings = [run[name] for name in _SETTINGS if run.get(name)]
     known: dict[str, object] = {
         "model": as_text(run.get("model")) or "",
