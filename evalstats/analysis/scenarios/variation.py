@@ -286,6 +286,7 @@ def _variance_tests(table: ScenarioTable, fit: MixedFit) -> tuple[tuple[TermTest
     codes = table.codes("item", "model", "scenario")
     often = np.mean(np.bincount(codes, weights=table.frame[COUNT].to_numpy()) > 1) > 0.1
     luck = often and not any("item" in term.group and "model" in term.group for term in design.terms)
+    theta_of = np.split(fit.theta, np.cumsum([term.n_theta for term in design.terms])[:-1])
     for group in (INTERACTION, "scenario"):
         if group not in {term.group for term in design.terms}:
             continue
@@ -297,8 +298,10 @@ def _variance_tests(table: ScenarioTable, fit: MixedFit) -> tuple[tuple[TermTest
         role: Literal["headline", "check"] = "check" if tests else "headline"
 
         def without(group: str = group, role: Literal["headline", "check"] = role) -> TermTest:
-            smaller = null_design(design, terms=[k for k, term in enumerate(design.terms) if term.group != group])
-            small = fit_binomial(smaller) if fit.family == "binomial" else fit_linear(smaller)
+            kept = [k for k, term in enumerate(design.terms) if term.group != group]
+            smaller = null_design(design, terms=kept)
+            start = np.concatenate([np.zeros(0), *(theta_of[k] for k in kept)])
+            small = fit_binomial(smaller) if fit.family == "binomial" else fit_linear(smaller, start=start)
             found = variance_ratio(small, fit)
             return TermTest(
                 term=group,

@@ -254,7 +254,7 @@ class SparseCore:
             logdet_fixed=2.0 * float(np.log(np.diag(root_of_rest)[:p]).sum()),
             rss=float(root_of_rest[-1, -1]) ** 2,
             beta=root.T @ root_of_rest[-1, :p],
-            root=root,
+            root=root_of_rest[:p, :p],
         )
         return pieces, factor, scaled, spread
 
@@ -316,7 +316,8 @@ class LinearCriterion:
     def covariance(self, theta: Floats) -> Floats:
         """Covariance of beta given theta and sigma."""
         pieces, back = self._evaluate(theta), self._fixed.back_inverse
-        return pieces.rss / self.df * self._scale**2 * back @ (pieces.root.T @ pieces.root) @ back.T
+        root = invert_lower(pieces.root)
+        return pieces.rss / self.df * self._scale**2 * back @ (root.T @ root) @ back.T
 
     def deviance_at(self, theta: Floats, sigma: float) -> float:
         """Return the deviance for given sigma, in the unit of the response; beta is at its best."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -315,7 +316,7 @@ class Pieces:
     """What all criteria are made of, at one theta.
 
     `logdet_effects` and `logdet_fixed` are logarithms of the determinants of M and of X'V^-1 X (times sigma^2), `rss` the
-    penalised residual sum of squares r^2(theta), `root` such that root' root is the covariance of beta divided by sigma^2.
+    penalised residual sum of squares r^2(theta), `root` the lower factor of X'V^-1 X times sigma^2.
     """
 
     logdet_effects: float
@@ -325,13 +326,13 @@ class Pieces:
     root: Floats
 
 
-@dataclass(slots=True)
+@dataclass
 class _Factored:
     """Intermediate arrays of one evaluation.
 
     `reduced` is what the inner stage leaves, `middle` and `outer` the factors of the remaining effects (outer: ones for X and
     y), `middle_inverse` and `middle_gain` the inverse of the middle stage and its product with what couples it to the rest;
-    `inverse_root` the inverse of the Cholesky factor of the rest.
+    `root` the Cholesky factor of the rest.
     """
 
     theta: Floats
@@ -342,7 +343,12 @@ class _Factored:
     outer: Scaling
     middle_inverse: Floats
     middle_gain: Floats
-    inverse_root: Floats
+    root: Floats
+
+    @cached_property
+    def inverse_root(self) -> Floats:
+        """Inverse of the Cholesky factor of the rest."""
+        return invert_lower(self.root)
 
 
 class StagedCore:
@@ -407,7 +413,7 @@ class StagedCore:
     def solve_rest(self, theta: Floats) -> tuple[Floats, Floats]:
         """Scaled effects of the middle stage, shape (n_components, l), and of the outer stage and beta, shape (r + p,)."""
         f = self._factor(theta)
-        last = -f.inverse_root[-1, :-1] / f.inverse_root[-1, -1]
+        last = _last_effects(f.root)
         middle = f.middle_gain[:, :, -1] - f.middle_gain[:, :, :-1] @ last
         return middle, last
 
@@ -452,19 +458,24 @@ class StagedCore:
         rest[np.arange(r), np.arange(r)] += 1.0
         rest[-1, -1] += self.within
         root = cholesky(rest)
-        inverse_root = invert_lower(root)
         diagonal = np.log(np.diag(root))
         pieces = Pieces(
             logdet_effects=logdet + 2.0 * float(diagonal[:r].sum()),
             logdet_fixed=2.0 * float(diagonal[r : r + p].sum()),
             rss=float(root[-1, -1]) ** 2,
-            beta=-inverse_root[-1, r:-1] / inverse_root[-1, -1],
-            root=inverse_root[r : r + p, r : r + p],
+            beta=_last_effects(root)[r:],
+            root=root[r : r + p, r : r + p],
         )
-        self._last = _Factored(
-            theta.copy(), pieces, inner, reduced, middle, outer, middle_inverse, middle_gain, inverse_root
-        )
+        self._last = _Factored(theta.copy(), pieces, inner, reduced, middle, outer, middle_inverse, middle_gain, root)
         return self._last
+
+
+def _last_effects(root: Floats) -> Floats:
+    """Return what the last column is regressed to by those before it, from the Cholesky factor of their cross-products."""
+    last = np.zeros(len(root))
+    last[-1] = 1.0
+    inverse = np.asarray(lapack.dtrtrs(root.T, last, lower=0)[0], dtype=np.float64)  # last row of the factor's inverse
+    return -inverse[:-1] / inverse[-1]
 
 
 def _rest_derivative(inverse_root: Floats, k: int, precision: float) -> Floats:
