@@ -580,7 +580,6 @@ Humans = Annotated[
         names=(),
     ),
 ]
-FormerHumans = Annotated[str | Sequence[str] | None, Flag("", names=())]
 Criterion = Annotated[str | None, Flag("Rated criterion; required if there are several.")]
 RatingsAre = Annotated[RatingKind, _DesignFlag("Measurement level of the ratings.")]
 LabelWidth = Annotated[

@@ -147,7 +147,7 @@ class SampledColumn:
         """How surely it has a role by its name; what stands among `scores` or `metrics` is a score, unless it is a count."""
         weight = ROLES[role].weight(self.words)
         holder, _, own = self.name.rpartition(".")
-        if role != "score" or weight or not {"scores", "metrics"} & {*words_of(holder).split("_")}:
+        if role != "score" or weight or words_of(holder.rpartition(".")[2]).split("_")[-1] not in {"scores", "metrics"}:
             return weight
         return ENDING * ROLES["score"].never.isdisjoint(words_of(own).split("_"))
 

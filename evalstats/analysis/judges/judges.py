@@ -24,7 +24,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
-from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import and_list
 from evalstats.schema.data import EvalData
 from evalstats.stats import estimate as numbers
@@ -67,7 +67,6 @@ def judges(
     conf_level: opt.ConfLevel = 0.95,
     n_resamples: opt.Resamples = 4000,
     seed: opt.Seed = 0,
-    reference: opt.FormerHumans = None,
 ) -> JudgeReport:
     """Assess whether judges can stand in for people, estimate their errors, and correct scores for them.
 
@@ -92,8 +91,6 @@ def judges(
         Who made a judge or a model, where its name does not tell: {"our-judge": "OpenAI"}.
     n_resamples, seed
         Of the bootstrap of units.
-    reference
-        The former name of `humans`, refused.
 
     Returns
     -------
@@ -119,8 +116,6 @@ def judges(
     >>> found.row("gpt").raw.estimate, round(found.row("gpt").estimate, 2)
     (0.85, 0.7)
     """
-    if reference is not None:
-        raise InputError(f"{Option('reference')} is now called {Option('humans')}")
     given = ratings_data(data)
     known = dict(families or {})
     width, least = in_points(half_width, "half_width"), in_points(margin, "margin")

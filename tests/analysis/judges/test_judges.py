@@ -319,8 +319,3 @@ def test_an_even_judge_is_seldom_said_to_favour_a_model():
         p = judges(data_of(ratings(100 + seed, n=60, labelled=60, people=1)), n_resamples=200).row("judge").favours_p
         hits += p is not None and p < 0.05
     assert hits / repeats < 0.05 + 4 * math.sqrt(0.05 * 0.95 / repeats)
-
-
-def test_the_former_name_of_humans_is_refused_with_the_new_one():
-    with pytest.raises(InputError, match="reference is now called humans"):
-        judges(pl.DataFrame(), reference="ann")
