@@ -727,10 +727,10 @@ def _protocols() -> dict[str, Any]:
         return SimpleNamespace(typed=record, lists=lists, keyed=False, alone=False)
 
     return {
-        "lm-eval": of(record_of(lm_eval._USED, ["acc"])),  # noqa: SLF001
-        "every-eval-ever": of(every_eval_ever._Sample),  # noqa: SLF001
-        "helm": of(helm._Entry),  # noqa: SLF001
-        "tau2-bench": of(tau2_bench._Simulation, "simulations"),  # noqa: SLF001
+        "lm-eval": of(record_of(lm_eval.USED, ["acc"])),
+        "every-eval-ever": of(every_eval_ever.EvalSample),
+        "helm": of(helm.Statistics),
+        "tau2-bench": of(tau2_bench.Simulation, "simulations"),
         "inspect": of(inspect_log.LoggedSample, "samples"),
     }
 

@@ -77,7 +77,7 @@ _BEYOND: Final = "the score lies outside the declared range"
 _BOUNDS: Final = "{n} published numbers lie outside the declared range of their metric; the range is dropped"
 
 
-class _Sample(ExportedSample):
+class EvalSample(ExportedSample):
     """One line of samples; what was said is passed over but for the input, whose digest tells questions apart."""
 
     schema_version: Any = None
@@ -360,7 +360,7 @@ class _Reading:
             (f"{name}[{k}]", as_dict(each)) for name in _NESTED for k, each in enumerate(as_list(record.get(name)))
         ]
         judged = [
-            (place, converted({**alone, "evaluation_id": key[0], "model_id": key[1], **each}, _Sample))
+            (place, converted({**alone, "evaluation_id": key[0], "model_id": key[1], **each}, EvalSample))
             for place, each in inside
             if "score" in each or "score" in as_dict(each.get("evaluation")) or each.get("error")
         ]
@@ -374,11 +374,11 @@ class _Reading:
 
     def samples(self, path: Path) -> Iterator[Frame]:
         """Yield the outcomes of the samples of a file, a block at a time."""
-        records = TypedRecords(Source(path=path), _Sample, called="samples", alone=True)
+        records = TypedRecords(Source(path=path), EvalSample, called="samples", alone=True)
         n = 0
         beside = "" if path == self.source.path else f"{plain_name(path)} "
         for block in records.blocks():
-            said: list[tuple[_Sample, _Shared, str]] = []
+            said: list[tuple[EvalSample, _Shared, str]] = []
             kept: list[int] = []
             for at, sample in enumerate(records.one_by_one(block)):
                 shared, item = self._shared_by(sample), as_text(sample.sample_id)
@@ -398,7 +398,7 @@ class _Reading:
         if self._expected is not None and self._expected != n:
             self._told.append(f"the log counts {self._expected:,} samples, the file beside it holds {n:,}")
 
-    def _shared_by(self, sample: _Sample, *, inside: bool = False) -> _Shared | None:
+    def _shared_by(self, sample: EvalSample, *, inside: bool = False) -> _Shared | None:
         """Return what a sample shares with all others of its result; None where it names none and is not `inside` a log."""
         ids = (sample.evaluation_id, sample.model_id, sample.evaluation_result_id, sample.evaluation_name)
         try:
@@ -424,12 +424,12 @@ class _Reading:
         found = self._shared[texts] = _Shared(log, result, {**log.common, **known}, tuple(faults), place)
         return found
 
-    def _outcomes(self, samples: list[tuple[_Sample, _Shared, str]], places: pl.Series) -> Iterator[Frame]:
+    def _outcomes(self, samples: list[tuple[EvalSample, _Shared, str]], places: pl.Series) -> Iterator[Frame]:
         """Yield the rows of samples; those of a log that evalstats exported are restored."""
         self._n_samples += len(samples)
         restored: list[Row] = []
         at: list[int] = []
-        kept: list[_Sample] = []
+        kept: list[EvalSample] = []
         columns: list[Row] = []
         cells: list[tuple[str, int, str | None]] = []
         said: list[Said] = []
@@ -480,7 +480,7 @@ class _Reading:
             self._ranges.add_frame(part, part["benchmark"][0])
         yield Frame(table="outcomes", frame=frame)
 
-    def _numbered(self, sample: _Sample, shared: _Shared, item: str) -> tuple[str, int, str | None] | None:
+    def _numbered(self, sample: EvalSample, shared: _Shared, item: str) -> tuple[str, int, str | None] | None:
         """Return item, trial and digest of a sample; None where an earlier one has its epoch."""
         digest = _digest(sample)
         epoch = _epoch(as_text(as_dict(sample.metadata).get("epoch")) or "") if sample.metadata else None
@@ -583,7 +583,7 @@ def _kind(config: Row, low: float | None, high: float | None) -> str:
     return "continuous" if low is None or high is None else "bounded"
 
 
-def _digest(sample: _Sample) -> str | None:
+def _digest(sample: EvalSample) -> str | None:
     """Return a digest of what was asked: the document's, the sample's, or that of the input and its references."""
     own = sample.sample_hash
     if type(own) is str and len(own) > _LONGEST_WORD and own.isascii() and not sample.metadata:

@@ -121,7 +121,9 @@ class _Stat(Struct):
         return self.name if isinstance(self.name, _Name) else _NAMELESS
 
 
-class _Entry(Struct):
+class Statistics(Struct):
+    """The statistics of one instance, perturbed or not, in one trial of worked examples."""
+
     instance_id: Any = None
     train_trial_index: Any = 0
     perturbation: Any = None
@@ -326,7 +328,7 @@ class _Run:
     def outcomes(self, path: Path) -> Iterator[Frame | Rows]:
         """Yield a row for every instance, trial and metric; then one for every instance without statistics."""
         left, failed = dict.fromkeys(self._state.digests), set[Key]()
-        records = TypedRecords(Source(path=path), _Entry, called="statistics of instances")
+        records = TypedRecords(Source(path=path), Statistics, called="statistics of instances")
         for block in records.blocks():
             keys: list[Key] = []
             kept: list[int] = []

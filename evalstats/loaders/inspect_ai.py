@@ -169,11 +169,11 @@ def input_hash(given: object, attachments: object = None) -> str | None:
     )
     resolved: list[str] = []
     for part in parts:
-        if part.startswith(_ATTACHMENT):
-            part = as_text(as_dict(attachments).get(part.removeprefix(_ATTACHMENT)))  # noqa: PLW2901 - what it stands for
-            if part is None:
-                return None
-        resolved.append(part)
+        kept = part.startswith(_ATTACHMENT)
+        text = as_text(as_dict(attachments).get(part.removeprefix(_ATTACHMENT))) if kept else part
+        if text is None:
+            return None
+        resolved.append(text)
     if not any(resolved):
         return None
     listed = f"[{', '.join(map(_AS_JSON, resolved))}]"  # as JSON writes a list; a text alone takes a tenth of the time

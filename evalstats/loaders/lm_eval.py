@@ -53,7 +53,7 @@ FIXED_KEYS: Final = frozenset(
     }
 )  # fmt: skip
 # Of these what is read; documents and requests are passed over.
-_USED: Final = ("doc_id", "doc_hash", "prompt_hash", "filter", "metrics", "resps")
+USED: Final = ("doc_id", "doc_hash", "prompt_hash", "filter", "metrics", "resps")
 LOG_LIKELIHOOD: Final = "loglikelihood"
 _HASH_SHOWN: Final = 16
 # Steps of a filter that make one answer of several; `take_first` alone keeps the first of them.
@@ -116,7 +116,7 @@ class LmEvalSamples:
         `places` are where the samples stand in the file at `path`; with `beside` before them they are the locators.
         """
         block = RecordBlock(samples)
-        known = {name: block.at(name) for name in _USED}
+        known = {name: block.at(name) for name in USED}
         items, filters = self._identified(known, places, path)
         makings = [*zip(filters, map(self._generations, known["resps"]), strict=True)]
         known_trials = {making: self._trials(*making) for making in {*makings}}
@@ -454,7 +454,7 @@ def _outcomes(path: Path, source: Source, reader: LmEvalSamples) -> Iterator[Fra
         first = next((RecordBlock(block).at("metrics")[0] for block in blocks), None)
     listed, n_read = _texts_in(first), 0
     for whole in (False, True) if listed else (True,):
-        record = dict[str, Any] if whole else record_of(_USED, listed)
+        record = dict[str, Any] if whole else record_of(USED, listed)
         records = _Samples(Source(path=path), record, alone=True, called="samples")
         n_before = n_read
         for samples in records.blocks():

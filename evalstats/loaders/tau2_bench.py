@@ -80,7 +80,7 @@ class _Reward(Struct, gc=False):
     reward_breakdown: Any = None
 
 
-class _Simulation(Struct, gc=False):
+class Simulation(Struct, gc=False):
     """One conversation; what was said in it is passed over."""
 
     id: Any = None
@@ -116,7 +116,7 @@ _FROM_INDEX: Final = (
 )
 _NUMBERED: Final = "{n} simulations have no trial; they are numbered in file order"
 # Simulations with where each was found, for a message and within its source, and whether only the index has them.
-_Block = tuple[Sequence[_Simulation], Sequence[str], Sequence[str], bool]
+_Block = tuple[Sequence[Simulation], Sequence[str], Sequence[str], bool]
 
 
 def read_results(source: Source) -> Iterator[Rows | Frame | Problem]:
@@ -124,7 +124,7 @@ def read_results(source: Source) -> Iterator[Rows | Frame | Problem]:
 
     Memory is bounded by the largest simulation and the ids of all.
     """
-    records = TypedRecords(source, _Simulation, lists=("simulations",), keep=_BESIDE, called="simulations")
+    records = TypedRecords(source, Simulation, lists=("simulations",), keep=_BESIDE, called="simulations")
     blocks = _blocks(source, records)
     first = next(blocks, None)  # by then it is known what stands beside the simulations
     info, tally = as_dict(records.members.get("info")), _Tally()
@@ -168,7 +168,7 @@ def read_results(source: Source) -> Iterator[Rows | Frame | Problem]:
     yield from source.notes(told(tally.counts, file=source.path.name))
 
 
-def _blocks(source: Source, records: TypedRecords[_Simulation]) -> Iterator[_Block]:
+def _blocks(source: Source, records: TypedRecords[Simulation]) -> Iterator[_Block]:
     """Yield the simulations in the file, then those beside it, then what the index knows of any others."""
     at_hand = {path.name.partition(".json")[0] for path in source.companions}
     for block in records.blocks():
@@ -178,13 +178,13 @@ def _blocks(source: Source, records: TypedRecords[_Simulation]) -> Iterator[_Blo
     beside = (
         (simulation, str(path), readable_name(f"{path.parent.name}/{path.name}"))
         for path in source.companions
-        for _, simulation in TypedRecords(Source(path=path), _Simulation, alone=True, called="simulations")
+        for _, simulation in TypedRecords(Source(path=path), Simulation, alone=True, called="simulations")
     )
     while some := [*islice(beside, BATCH_ROWS)]:
         simulations, paths, names = zip(*some, strict=True)
         yield simulations, paths, names, False
     listed = as_list(records.members.get("simulation_index"))
-    entries = {f"simulation_index[{at}]": convert(as_dict(entry), _Simulation) for at, entry in enumerate(listed)}
+    entries = {f"simulation_index[{at}]": convert(as_dict(entry), Simulation) for at, entry in enumerate(listed)}
     absent = {place: each for place, each in entries.items() if as_text(each.id) not in at_hand}
     for each in absent.values():
         each.reward_info = None if each.reward is None else _Reward(reward=each.reward)
@@ -193,7 +193,7 @@ def _blocks(source: Source, records: TypedRecords[_Simulation]) -> Iterator[_Blo
 
 
 def _outcomes(
-    simulations: Sequence[_Simulation],
+    simulations: Sequence[Simulation],
     wheres: Sequence[str],
     locators: Sequence[str],
     tally: _Tally,
@@ -250,7 +250,7 @@ def _outcomes(
     return with_outcomes(shared.with_columns(n_trials=1), outcomes)
 
 
-def _judged(simulation: _Simulation, where: str, tally: _Tally) -> list[tuple[str, Said]]:
+def _judged(simulation: Simulation, where: str, tally: _Tally) -> list[tuple[str, Said]]:
     ended, info = as_text(simulation.termination_reason), simulation.reward_info
     raw, parts = (info.reward, info.reward_breakdown) if isinstance(info, _Reward) else (None, None)
     reward = _snapped(raw, where)
@@ -283,7 +283,7 @@ def _snapped(value: object, where: str) -> float | None:
     return reward
 
 
-def _spent(simulation: _Simulation) -> tuple[int | None, int | None, int | None]:
+def _spent(simulation: Simulation) -> tuple[int | None, int | None, int | None]:
     """Return the user's turns and the tokens given to and written by the agent; None where a count is unknown.
 
     Tokens are those of the agent's session where there is one (voice), else of its messages. A message without usage that cost
