@@ -12,9 +12,9 @@ from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.design.entries import ENTRY
 from evalstats.analysis.design.metric import choose_metric
+from evalstats.analysis.design.published import PUBLISHED_ENTRY, one_each, published_rows, with_std_errors
 from evalstats.analysis.gap.outcome_sums import CLUSTER, OutcomeSums, lab_sums, live_sums
 from evalstats.analysis.gap.result import Link
-from evalstats.analysis.leaderboard.published import PUBLISHED_ENTRY, one_each, with_std_errors
 from evalstats.analysis.provenance import UNWEIGHTED, run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
@@ -278,8 +278,7 @@ def _of_published_numbers(data: EvalData, *, where: str, metric: str | None) -> 
     Errors are those published, or taken from the width of published intervals. A model that has several numbers is left out,
     unless many have.
     """
-    rows = data.aggregates.with_columns(pl.col("estimate", "std_error", "conf_low", "conf_high").fill_nan(None))
-    rows = rows.filter(pl.col("estimate").is_not_null()).with_columns(pl.col("model").alias(PUBLISHED_ENTRY))
+    rows = published_rows(data).with_columns(pl.col("model").alias(PUBLISHED_ENTRY))
     if not rows.height:
         raise CannotAnswerError(f"the {where} data hold no published number")
     chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)

@@ -7,8 +7,9 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.design.entries import ENTRY, FEW_OF_ALL, RunKinds, run_kinds
+from evalstats.analysis.design.entries import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric, choose_metric
+from evalstats.analysis.design.published import PUBLISHED_ENTRY, one_each, published_rows, with_std_errors
 from evalstats.analysis.leaderboard.ranks import (
     OpenRanks,
     RankingOptions,
@@ -39,12 +40,6 @@ from evalstats.stats.many.step_down import TwoSided, collect
 from evalstats.table.items import Floats
 from evalstats.table.systems import System
 
-# The column that names the model of a published number.
-PUBLISHED_ENTRY = ENTRY
-# Columns in which two rows of one model can differ; those that do are named.
-_TELLING = ("task", "scenario", "variant", "setting")
-_TELLING_LAST = ("run", "date", "method")
-_NEVER = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "value_raw", "n", "unit")
 _N_DRAWS = 29_999
 _SHOWN = 5
 _METHOD = "z of published scores, taken as independent"
@@ -163,9 +158,7 @@ def keep_published(data: EvalData, levels: Mapping[str, Sequence[str]]) -> EvalD
 def _published(
     data: EvalData, metric: str | None, models: Sequence[str] | None, contrast: str, accept: Collection[str]
 ) -> _Published:
-    # NaN is above 0 for Polars; a number that is none is one that is not there.
-    rows = data.aggregates.with_columns(pl.col("estimate", "std_error", "conf_low", "conf_high").fill_nan(None))
-    rows = rows.filter(pl.col("estimate").is_not_null())
+    rows = published_rows(data)
     if contrast not in rows.columns:
         raise InputError(f"the published numbers have no column {contrast!r}; they have {quoted_list(rows.columns)}")
     rows = rows.with_columns(rows[contrast].cast(pl.String).alias(PUBLISHED_ENTRY)).filter(
@@ -218,60 +211,6 @@ def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str
         f"({shown}), {n_known or 'none'} of them with a standard error or an interval. Ranks need two or more: add standard "
         "errors (in a table of your own a column std_error), or give the scores of single items"
     )
-
-
-def one_each(rows: pl.DataFrame, metric: Metric, where: str = "") -> tuple[pl.DataFrame, tuple[Note, ...]]:
-    """Leave out the few models that have several numbers; refuse where they are not few, since then a choice is missing."""
-    repeated = rows.filter(rows[PUBLISHED_ENTRY].is_duplicated())
-    names = repeated[PUBLISHED_ENTRY].unique().sort().to_list()
-    if not names:
-        return rows, ()
-    own = repeated.filter(pl.col(PUBLISHED_ENTRY) == names[0])
-    numbers = " and ".join(f"{number:g}" for number in own["estimate"].to_list())
-    if len(names) > FEW_OF_ALL * rows[PUBLISHED_ENTRY].n_unique():
-        # Which of them is meant is for the user to say, by a column that tells them apart.
-        known = (*_TELLING, *_TELLING_LAST, *_NEVER, PUBLISHED_ENTRY, "model", "benchmark", "metric")
-        extra = [column for column in own.columns if column not in known]
-        columns = (*_TELLING, *extra, *_TELLING_LAST)
-        telling = [name for name in columns if own[name].n_unique() > 1 and _leaves_others(rows, own, name)]
-        levels = f"{telling[0]}: {quoted_list(own[telling[0]].cast(pl.String))}" if telling else numbers
-        how = f"with {Option('published', blank='LEVEL', of=telling[0])}" if telling else "in the file"
-        raise InputError(
-            f"{names[0]!r} has {own.height} published numbers of {metric.name!r} on {metric.benchmark} ({levels}); keep one of "
-            f"each model, {how}"
-        )
-    has = "has several published numbers" if len(names) == 1 else "have several published numbers each"
-    are = "is" if len(names) == 1 else "are"
-    text = f"{and_list(names)} {has} ({names[0]}: {numbers}) and {are} dropped{where}"
-    left = rows.filter(~pl.col(PUBLISHED_ENTRY).is_in(names))
-    return left, (Note(kind="left_out", text=text, remedy="Keep one number for each model"),)
-
-
-def _leaves_others(rows: pl.DataFrame, own: pl.DataFrame, column: str) -> bool:
-    """Whether a level that one model has in a column keeps at least half of all models."""
-    kept = rows.join(own.select(column).unique(), on=column, how="semi").group_by(column)
-    most = kept.agg(pl.col(PUBLISHED_ENTRY).n_unique())[PUBLISHED_ENTRY].max()
-    return isinstance(most, int) and 2 * most >= rows[PUBLISHED_ENTRY].n_unique()
-
-
-def with_std_errors(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Fill in standard errors from the width of published intervals."""
-    known = pl.col("std_error").is_not_null()
-    ends = (
-        pl.col("conf_low").is_not_null()
-        & pl.col("conf_high").is_not_null()
-        & pl.col("conf_level").is_between(0.5, 0.9999)
-    )
-    derived = rows.filter(~known & ends)
-    if not derived.height:
-        return rows, ()
-    z = pl.col("conf_level").map_elements(normal_quantile, return_dtype=pl.Float64)
-    width = (pl.col("conf_high") - pl.col("conf_low")) / (2 * z)
-    filled = rows.with_columns(pl.when(~known & ends).then(width).otherwise(pl.col("std_error")).alias("std_error"))
-    note = (
-        f"the standard errors of {plural(derived.height, 'model')} are taken from the width of the published intervals"
-    )
-    return filled, (note,)
 
 
 def _rows(

@@ -1,6 +1,7 @@
 """The score of published numbers, which have no items: an interval where the source says how precise they are."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
+from evalstats.analysis.design.published import published_rows, with_std_errors
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
@@ -42,7 +44,7 @@ def published_score(data: EvalData, name: str | None, asked: GivenOptions) -> Sc
         options = and_list([str(Option(each)) for each in unused])
         raise InputError(f"published numbers have no items, so there is no use for {options}")
     contrast = asked.contrast
-    rows = data.aggregates.with_columns(score=pl.col("estimate").fill_nan(None)).filter(pl.col("score").is_not_null())
+    rows, derived = with_std_errors(published_rows(data).with_columns(score=pl.col("estimate")))
     if name is not None and not (rows[contrast].cast(pl.String) == name).any():
         raise InputError(f"{name!r} has no published number; there are {quoted_list(rows[contrast].cast(pl.String))}")
     rows = rows if name is None else rows.filter(pl.col(contrast).cast(pl.String) == name)
@@ -54,7 +56,7 @@ def published_score(data: EvalData, name: str | None, asked: GivenOptions) -> Sc
     ]
     if not chosen:
         raise InputError(f"there is no metric {asked.metric!r}; there are {quoted_list(rows['metric'])}")
-    found = [score for own, metric in chosen for score in _scores(data, own, metric, asked)]
+    found = [score for own, metric in chosen for score in _scores(data, own, metric, asked, derived)]
     check_claim([row.about for row in found], asked.against, asked.against_n, asked.against_se)
     if asked.against is not None and all(row.conf_low is None for row in found):
         raise CannotAnswerError(
@@ -64,7 +66,9 @@ def published_score(data: EvalData, name: str | None, asked: GivenOptions) -> Sc
     return found[0] if len(found) == 1 else Scores(rows=tuple(found))
 
 
-def _scores(data: EvalData, rows: pl.DataFrame, metric: Metric, asked: GivenOptions) -> Iterator[Score]:
+def _scores(
+    data: EvalData, rows: pl.DataFrame, metric: Metric, asked: GivenOptions, derived: Sequence[str]
+) -> Iterator[Score]:
     for row in rows.sort(asked.contrast, "task", "scenario").iter_rows(named=True):
         facts, n = metric.facts, row["n"]
         share = facts.bounds is None and n and 0 <= row["score"] <= 1 and not is_amount(facts.name)
@@ -95,6 +99,7 @@ def _scores(data: EvalData, rows: pl.DataFrame, metric: Metric, asked: GivenOpti
                     if share and headline.method.startswith("Wilson")
                     else ()
                 ),
+                *as_notes("source", derived, caution=False),
                 *as_notes("few", [f"No interval: {_NO_WIDTH}"] if headline.conf_low is None else []),
             ),
         )
@@ -104,9 +109,7 @@ def _interval(row: dict[str, Any], bounds: tuple[float | None, float | None], co
     score, n, std_error, z = row["score"], row["n"], row["std_error"], normal_quantile(conf_level)
     plain = IntervalEstimate(estimate=score, method="published", conf_level=conf_level, n=n or 0)
     low, high = bounds
-    if not std_error and row["conf_low"] is not None and row["conf_high"] is not None:
-        std_error = (row["conf_high"] - row["conf_low"]) / (2 * normal_quantile(row["conf_level"]))
-    if std_error:
+    if std_error is not None and 0.0 < std_error < math.inf:
         ends = (score - z * std_error, score + z * std_error)
         ends = (ends[0] if low is None else max(low, ends[0]), ends[1] if high is None else min(high, ends[1]))
         return replace(

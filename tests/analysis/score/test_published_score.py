@@ -1,7 +1,9 @@
 """Published numbers of a system, without items: an interval where the source says how precise they are."""
 
 import json
+from dataclasses import replace
 
+import polars as pl
 import pytest
 
 import evalstats as es
@@ -55,3 +57,16 @@ def test_a_published_standard_error_gives_a_normal_interval(tmp_path):
     path.write_text("model,acc,acc_se\na,0.5,0.02\nb,0.6,0.02\n")
     found = score(es.read(path), "a")
     assert found.conf_low == pytest.approx(0.5 - 1.959964 * 0.02)
+
+
+def test_an_interval_of_unknown_level_and_an_error_that_is_none_give_no_interval(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("model,accuracy,ci_low,ci_high\na,0.83,0.78,0.88\nb,0.75,0.70,0.81\n")
+    data = es.read(path)
+    known = score(data).rows[0]
+    assert known.std_error == pytest.approx(0.1 / (2 * 1.959964), rel=1e-6)  # half the width over z of .975
+    assert any("taken from the width of the published intervals" in note.text for note in known.notes)
+    for changed in ({"conf_level": None}, {"std_error": float("nan"), "conf_high": float("nan")}):
+        columns = {name: pl.lit(value, dtype=pl.Float64) for name, value in changed.items()}
+        found = score(replace(data, aggregates=data.aggregates.with_columns(**columns))).rows
+        assert [row.conf_low for row in found] == [None, None]
