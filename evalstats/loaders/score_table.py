@@ -418,7 +418,7 @@ def _assumed(roles: PublishedColumns, numbers: PublishedRows, records: Sequence[
         roles.level or any(map(_level, roles.metrics))
     ):
         notes.append(
-            "the level of the intervals is not given and taken to be 95%; else add a column conf_level, as 0.9"
+            "the level of the intervals is not given and taken to be 95%; if it is another, add a column conf_level (0.9, say)"
         )
     if roles.homeless:
         notes.append(f"{', '.join(roles.homeless)} could belong to any of several scores and is dropped")

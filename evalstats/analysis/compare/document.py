@@ -302,7 +302,7 @@ def _actions(result: Comparison) -> list[str]:
             if not graver(result.run_differences) and result.conf_low is not None:
                 found.append("Find out what sorts users before they are counted, and run the test again.")
     if lost and result.verdict in ("better", "equivalent", "inconclusive"):
-        found.append(f"Read the {plural(lost, 'item')} that got worse before you ship it (evalstats flips).")
+        found.append(f"Read the {plural(lost, 'item')} that got worse before you ship it ({named('evalstats flips')}).")
     return found
 
 

@@ -25,7 +25,7 @@ from evalstats.document.model import (
     works_section,
 )
 from evalstats.document.names import named
-from evalstats.document.numbers import interval_words, p_words, scaled, with_unit
+from evalstats.document.numbers import digits_of_interval, interval_words, p_words, scaled, with_unit
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural
 from evalstats.stats.checks import FEW_ITEMS, few_items
@@ -45,8 +45,9 @@ def _of_one(result: Score) -> Document:
     number = words = ""
     if test is not None:
         unit = "pp" if result.unit == "%" else result.unit
-        number = with_unit(scaled(test.estimate, result.scale, 1, sign=True), unit)
-        ends = interval_words(test.conf_low, test.conf_high, result.scale)
+        digits = digits_of_interval(test.conf_low, test.conf_high, result.scale)
+        number = with_unit(scaled(test.estimate, result.scale, digits, sign=True), unit)
+        ends = interval_words(test.conf_low, test.conf_high, result.scale, digits)
         words = ", ".join(filter(None, (f"{100 * test.conf_level:g}% CI {ends}", p_words(test.p_value))))
         words = f"no interval: {test.reason}" if test.conf_low is None else words
         drawn = drawn_interval(
@@ -115,7 +116,7 @@ def _of_several(result: Scores) -> Document:
                 row.name,
                 *((row.benchmark, row.metric) if len(scales) > 1 else ()),
                 _shown(row, row.estimate),
-                "–" if row.conf_low is None else interval_words(row.conf_low, row.conf_high, row.scale),
+                "–" if row.conf_low is None else interval_words(row.conf_low, row.conf_high, row.scale, _digits(row)),
                 *(("".join(_shown(row, each.estimate) for each in micro[row.name]),) if unlike else ()),
                 row.n_items or None,
                 *((row.against.verdict if row.against else "",) if any(each.against for each in result.rows) else ()),
@@ -147,10 +148,10 @@ def _of_several(result: Scores) -> Document:
     )
     if len(few) > 1:
         same = len({row.name for row in few}) == 1
-        named = dict.fromkeys(
+        which = dict.fromkeys(
             f"{row.benchmark if same else f'{row.name} on {row.benchmark}'} ({row.n_items})" for row in few
         )
-        text = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {and_list([*named], 3)}"
+        text = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {and_list([*which], 3)}"
         notes = (Note(kind="few", text=text), *notes)
     where = placed(first.benchmark) if len({row.benchmark for row in result.rows}) == 1 else " on several benchmarks"
     what = f" in {first.metric}" if len(scales) == 1 else ""
@@ -166,7 +167,7 @@ def _of_several(result: Scores) -> Document:
                 *([f"A score is the {averages[0]}"] if len(averages) == 1 else []),
                 *(["Levels differ in size, and the notes name the average of each score"] if len(averages) > 1 else []),
                 *_corrected(result.rows),
-                "To test whether two of them differ, use compare or leaderboard",
+                f"To test whether two of them differ, use {named('compare')} or {named('leaderboard')}",
             )
         ),
         answer=(table,),
@@ -200,10 +201,15 @@ def _names(rows: Sequence[Score]) -> str:
     return and_list(names if len(names) == len(rows) else [f"{row.name} on {row.benchmark}" for row in rows], 3)
 
 
+def _digits(result: Score) -> int:
+    """Return how many decimals a score is shown with: those of its interval; without one a share of no unit has two."""
+    if result.conf_low is None and result.scale == 1 and result.estimate is not None and abs(result.estimate) < 1:
+        return 2
+    return digits_of_interval(result.conf_low, result.conf_high, result.scale)
+
+
 def _shown(result: Score, value: float | None) -> str:
-    # A share whose unit nobody gave: 0.83 is not 0.8.
-    digits = 2 if result.scale == 1 and value is not None and abs(value) < 1 else 1
-    return with_unit(scaled(value, result.scale, digits), result.unit)
+    return with_unit(scaled(value, result.scale, _digits(result)), result.unit)
 
 
 def _headline(result: Score) -> str:
@@ -224,7 +230,7 @@ def _headline(result: Score) -> str:
 def _with_interval(result: Score) -> str:
     if result.conf_low is None:
         return f"{_shown(result, result.estimate)} (no interval)"
-    ends = interval_words(result.conf_low, result.conf_high, result.scale)
+    ends = interval_words(result.conf_low, result.conf_high, result.scale, _digits(result))
     return f"{_shown(result, result.estimate)} ({100 * result.conf_level:g}% CI {ends})"
 
 
@@ -278,7 +284,7 @@ def _evidence(result: Score) -> tuple[Section, ...]:
     ends = [row.ends for row in result.rows if row.ends is not None]
     low = min((low for low, _ in ends if low is not None), default=None)
     high = max((high for _, high in ends if high is not None), default=None)
-    between = f"{scaled(low, result.scale, 1)} and {_shown(result, high)}"
+    between = f"{scaled(low, result.scale, _digits(result))} and {_shown(result, high)}"
     heading = f"By every method the score lies between {between}" if ends else "No method gives an interval"
     return (Section(id="scores", heading=heading, blocks=(rows,)),)
 

@@ -110,12 +110,19 @@ def _interval(row: dict[str, Any], bounds: tuple[float | None, float | None], co
     plain = IntervalEstimate(estimate=score, method="published", conf_level=conf_level, n=n or 0)
     low, high = bounds
     if std_error is not None and 0.0 < std_error < math.inf:
-        ends = (score - z * std_error, score + z * std_error)
+        below = above = z * std_error
+        method, given, level = (
+            "normal, from the published standard error",
+            (row["conf_low"], row["conf_high"]),
+            row["conf_level"],
+        )
+        if None not in (*given, level) and given[0] < score < given[1] and 0.5 <= level < 1.0:
+            # What was published stands at its own level, lopsided as it may be.
+            method, reach = "the published interval, by normal quantiles at other levels", z / normal_quantile(level)
+            below, above = reach * (score - given[0]), reach * (given[1] - score)
+        ends = (score - below, score + above)
         ends = (ends[0] if low is None else max(low, ends[0]), ends[1] if high is None else min(high, ends[1]))
-        return replace(
-            plain, method="normal, from the published standard error", std_error=std_error,
-            conf_low=ends[0], conf_high=ends[1],
-        )  # fmt: skip
+        return replace(plain, method=method, std_error=std_error, conf_low=ends[0], conf_high=ends[1])
     if n and low is not None and high is not None:
         ends = wilson_ends((score - low) / (high - low), n, z)
         ends = (low + (high - low) * ends[0], low + (high - low) * ends[1])

@@ -11,6 +11,9 @@ from evalstats.analysis.score.score import score
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.one_sample import wilson
 
+# The normal quantile of .995 over that of .975.
+RATIO = 2.5758293 / 1.9599640
+
 
 def of_json(folder, **members):
     path = folder / "m.json"
@@ -65,6 +68,12 @@ def test_an_interval_of_unknown_level_and_an_error_that_is_none_give_no_interval
     data = es.read(path)
     known = score(data).rows[0]
     assert known.std_error == pytest.approx(0.1 / (2 * 1.959964), rel=1e-6)  # half the width over z of .975
+    # A lopsided interval stands as it was published, and is wider at a higher level by the ratio of the quantiles.
+    assert [(row.conf_low, row.conf_high) for row in score(data).rows] == [
+        pytest.approx(ends) for ends in ((0.78, 0.88), (0.70, 0.81))
+    ]
+    wide = score(data, conf_level=0.99).rows[1]
+    assert (wide.conf_low, wide.conf_high) == pytest.approx((0.75 - 0.05 * RATIO, 0.75 + 0.06 * RATIO))
     assert any("taken from the width of the published intervals" in note.text for note in known.notes)
     for changed in ({"conf_level": None}, {"std_error": float("nan"), "conf_high": float("nan")}):
         columns = {name: pl.lit(value, dtype=pl.Float64) for name, value in changed.items()}
