@@ -432,7 +432,6 @@ SEEDS: dict[str, list[Tree]] = {
         {f"{test_wildbench.FOLDER}/my-model.json": _json([_CHOICE, _CHOICE | {"session_id": "s2", "winner": "tie"}])}
     ],
     "langsmith": _langsmith(),
-    "langsmith-upload": [{"m.json": _json(test_langsmith.UPLOAD)}],
     "langsmith-runs": [{"runs.json": _json(test_langsmith.RUNS)}],
     "langsmith-page": [{"page.csv": _csv([test_langsmith.page_row("a"), test_langsmith.page_row("b", None)])}],
     "braintrust": [{"m.json": _json({"events": test_braintrust.EVENTS})}, {"m.csv": _csv(test_braintrust.EVENTS)}],

@@ -1,4 +1,4 @@
-"""LangSmith: tables of an experiment, runs with feedback, and the body of an upload, worked out by hand."""
+"""LangSmith: tables of an experiment and runs with feedback, worked out by hand."""
 
 import json
 from pathlib import Path
@@ -8,11 +8,8 @@ import pandas as pd
 import pytest
 
 import evalstats as es
-from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, read_head, with_digest
-from evalstats.loaders.formats.langsmith import FORMAT
-from evalstats.loaders.formats.langsmith import UPLOAD as UPLOADED
-from evalstats.loaders.formats.langsmith_page import PAGE
+from evalstats.loaders.formats.langsmith import FORMAT, PAGE
 from evalstats.loaders.records import item_of
 from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.schema.data import EvalData
@@ -51,44 +48,6 @@ RESULTS: list[dict[str, Any]] = [
         "feedback.tone": None,
     },
 ]
-UPLOAD: dict[str, Any] = {
-    "experiment_name": "prompt-b",
-    "experiment_start_time": "2026-01-01T00:00:00Z",
-    "experiment_end_time": "2026-01-01T00:10:00Z",
-    "dataset_name": "sums",
-    "experiment_metadata": {"model": "m1"},
-    "summary_experiment_scores": [],
-    "results": [
-        {
-            "row_id": "a1",
-            "inputs": {"question": "2+2"},
-            "expected_outputs": {"answer": "4"},
-            "actual_outputs": {"answer": "4"},
-            "evaluation_scores": [
-                {"key": "correctness", "score": 1, "feedback_source": {"type": "code"}},
-                {"key": "stars", "score": 4, "feedback_config": {"type": "continuous", "min": 1, "max": 5}},
-            ],
-            "start_time": "2026-01-01T00:00:00Z",
-            "end_time": "2026-01-01T00:00:02Z",
-        },
-        {
-            "row_id": "a2",
-            "inputs": {"question": "3+3"},
-            "expected_outputs": {"answer": "6"},
-            "evaluation_scores": [{"key": "correctness", "value": "wrong"}],
-            "start_time": "2026-01-01T00:00:02Z",
-            "end_time": "2026-01-01T00:00:03Z",
-        },
-        {
-            "row_id": "a3",
-            "inputs": {"question": "4+4"},
-            "error": "RateLimitError: 429",
-            "evaluation_scores": [],
-            "start_time": "2026-01-01T00:00:03Z",
-            "end_time": "2026-01-01T00:00:04Z",
-        },
-    ],
-}
 RUNS: list[dict[str, Any]] = [
     {
         "id": "u1",
@@ -113,8 +72,7 @@ RUNS: list[dict[str, Any]] = [
 
 
 def loaded(path: Path) -> EvalData:
-    form = UPLOADED if path.suffix == ".json" else FORMAT
-    return read_source(form, with_digest(Source(path=path)))
+    return read_source(FORMAT, with_digest(Source(path=path)))
 
 
 def saved(path: Path, content: object) -> Path:
@@ -198,39 +156,6 @@ def test_two_files_pair_in_compare(tmp_path: Path) -> None:
     assert result.estimate == pytest.approx(13 / 40)
 
 
-def test_an_upload(tmp_path: Path) -> None:
-    data = read(saved(tmp_path / "x.json", UPLOAD), strict=True)
-    assert data.outcomes.select("metric", "score", "status").rows() == [
-        ("correctness", 1.0, "scored"),
-        ("stars", 4.0, "scored"),
-        ("correctness", None, "unscored"),
-        ("correctness", None, "error"),
-        ("stars", None, "error"),
-    ]
-    first = data.outcomes.row(0, named=True)
-    assert (first["model"], first["system"], first["benchmark"]) == ("m1", "prompt-b", "sums")
-    assert (first["latency_s"], first["locator"]) == (2.0, "results[0]")
-    assert first["item"] == item_of({"question": "2+2"}, {"answer": "4"})
-    assert data.metrics.select("metric", "kind", "low", "high").rows() == [
-        ("correctness", "binary", 0.0, 1.0),
-        ("stars", "bounded", 1.0, 5.0),
-    ]
-
-
-def test_an_upload_whose_name_comes_last(tmp_path: Path) -> None:
-    body = {"results": UPLOAD["results"] * 200, **{k: v for k, v in UPLOAD.items() if k != "results"}}
-    path = saved(tmp_path / "x.json", body)
-    assert path.stat().st_size > 1 << 16
-    assert set(loaded(path).outcomes["system"]) == {"prompt-b"}
-
-
-def test_several_scores_of_a_key_are_averaged(tmp_path: Path) -> None:
-    row = {**UPLOAD["results"][0], "evaluation_scores": [{"key": "ok", "score": 1}, {"key": "ok", "score": 0}]}
-    data = read(saved(tmp_path / "x.json", {**UPLOAD, "results": [row]}))
-    assert data.outcomes["score"].to_list() == [0.5]
-    assert "1 rows have several scores of one key" in told(data)
-
-
 def test_runs(tmp_path: Path) -> None:
     data = read(saved(tmp_path / "runs.json", RUNS), strict=True)
     assert data.outcomes.select("item", "model", "metric", "score", "status").rows() == [
@@ -257,17 +182,10 @@ def test_bad_rows_are_counted_and_left_out(tmp_path: Path) -> None:
     assert loaded(path).outcomes["locator"].to_list() == ["line 2", "line 4"]
 
 
-@pytest.mark.parametrize("content", [{**UPLOAD, "results": []}, {**UPLOAD, "results": 3}, {**UPLOAD, "results": [1]}])
-def test_a_file_without_results_is_refused(tmp_path: Path, content: object) -> None:
-    with pytest.raises(UnreadableFileError, match="Results with inputs were expected"):
-        loaded(saved(tmp_path / "x.json", content))
-
-
 @pytest.mark.parametrize(
     "text",
     [
         json.dumps(RESULTS),
-        json.dumps(UPLOAD, indent=2),
         json.dumps(RUNS),
         "\n".join(map(json.dumps, RESULTS)) + "\n",
         ",inputs.q,outputs.a,feedback.ok\n",
@@ -324,10 +242,10 @@ def test_a_page_pairs_with_the_table_of_the_same_experiment(tmp_path: Path) -> N
     assert found.estimate == pytest.approx(0.3)
 
 
-def test_a_page_without_feedback_is_refused(tmp_path: Path) -> None:
+def test_a_page_without_feedback_has_no_score(tmp_path: Path) -> None:
     row = {name: page_row("a")[name] for name in ("Inputs", "Outputs", "Reference Outputs", "Latency")}
-    with pytest.raises(UnreadableFileError, match="has no column of feedback"):
-        read_source(PAGE, with_digest(Source(path=page(tmp_path, row))))
+    data = read_source(PAGE, with_digest(Source(path=page(tmp_path, row))))
+    assert data.outcomes.select("metric", "status").rows() == [("score", "unscored")]
 
 
 def test_a_table_of_your_own_is_no_page(tmp_path: Path) -> None:

@@ -1,48 +1,40 @@
-"""LangSmith: the results of one experiment as a table, as runs, or as the body that uploads an experiment.
+"""LangSmith: the results of one experiment as a table, as runs, or as its page offers them.
 
-Read are `ExperimentResults.to_pandas()` and `Client.get_test_results()`; runs as `Client.list_runs()` gives them; the body of
-`/datasets/upload-experiment`. The item is a digest of inputs and reference, since the table of `get_test_results` names no
-example. A run that failed is an error whatever its feedback says.
+Read are `ExperimentResults.to_pandas()` and `Client.get_test_results()`; runs as `Client.list_runs()` gives them; and the CSV
+file of an experiment's page, with whole inputs, outputs and reference in a cell each, where feedback is what holds numbers and is
+no known fact. The item is a digest of inputs and reference, since the table of `get_test_results` names no example. A run that
+failed is an error whatever its feedback says.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from statistics import fmean
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import polars as pl
 
-from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sign
+from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
 from evalstats.loaders.record_columns import members_of
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row, Said, held, unscored
-from evalstats.loaders.values import as_number, as_text, dicts, get, times_of
+from evalstats.loaders.values import as_number, times_of
 
 _PREFIXES: Final = {"inputs": "in", "input": "in", "reference": "ref", "feedback": "score"}
-NO_VALUE: Final = frozenset({"", "nan", "none", "null", "<na>"})
-WORDS: Final = {"true": 1.0, "false": 0.0}
+_NO_VALUE: Final = frozenset({"", "nan", "none", "null", "<na>"})
+_WORDS: Final = {"true": 1.0, "false": 0.0}
 _COMMENTS: Final = "note"  # the key of free remarks, which are no feedback
 _NO_NUMBER: Final = "the feedback is no number"
-_SEVERAL: Final = "{n} rows have several scores of one key; their mean is taken, as LangSmith does"
 _BELOW: Final = "{n} runs belong to no example or lie below another run, and are dropped"
 
 
 def _feedback(value: object) -> Said:
     word = value.strip().lower() if isinstance(value, str) else None
-    if value is None or word in NO_VALUE:
+    if value is None or word in _NO_VALUE:
         return unscored("there is no feedback", held(value))
     number = as_number(value)
-    number = WORDS.get(word or "") if number is None else number
+    number = _WORDS.get(word or "") if number is None else number
     return unscored(_NO_NUMBER, held(value)) if number is None else number
-
-
-def _about(file: FormatFile[Any]) -> Row:
-    members = file.members
-    experiment = as_text(members.get("experiment_name"))
-    model = as_text(get(members.get("experiment_metadata"), "model")) or experiment
-    dataset = as_text(members.get("dataset_name")) or as_text(members.get("dataset_id"))
-    known = {"system": experiment, "benchmark": dataset, "config": {"experiment": experiment} if experiment else None}
-    return {"model": model, **{name: value for name, value in known.items() if value}}
 
 
 @lru_cache(maxsize=100)
@@ -89,17 +81,14 @@ FORMAT: Final[Format[Any]] = Format(
 )
 
 
-def _timed(frame: pl.DataFrame) -> pl.DataFrame:
-    took = times_of(frame["_end"])[0] - frame["timestamp"]
-    return frame.with_columns(latency_s=took.dt.total_microseconds() / 1e6)
-
-
 def _exported(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     """Return runs of the API without those below a root, which have no example."""
     of_example = pl.col("item").is_not_null() & pl.col("_parent").is_null()
-    kept = _timed(frame.filter(of_example))
+    kept = frame.filter(of_example)
     file.count(_BELOW, frame.height - kept.height)
-    return kept.with_columns(link=pl.format("https://smith.langchain.com{}", "_path"))
+    took = times_of(kept["_end"])[0] - kept["timestamp"]
+    link = pl.format("https://smith.langchain.com{}", "_path")
+    return kept.with_columns(link=link, latency_s=took.dt.total_microseconds() / 1e6)
 
 
 def _without_comments(frame: pl.DataFrame, _: object) -> pl.DataFrame:
@@ -131,50 +120,62 @@ RUNS: Final[Format[Any]] = replace(
 )
 
 
-def _scores(rows: list[Row], file: FormatFile[Any]) -> tuple[list[Row], pl.Series]:
-    """Return rows with one score of each key, of several the mean, as LangSmith has it; take note of scales."""
-    for row in rows:
-        given: dict[str, list[object]] = {}
-        for score in dicts(row.get("evaluation_scores")):
-            key, value = as_text(score.get("key")) or "", score.get("score")
-            given.setdefault(key, []).append(score.get("value") if value is None else value)
-            low, high = (as_number(get(score, "feedback_config", end)) for end in ("min", "max"))
-            if low is not None and high is not None and low < high and (low, high) != (0.0, 1.0):
-                file.metric(key, low=low, high=high, kind="bounded", unit=None)
-        scores = row["scores"] = {key: values[0] for key, values in given.items()}
-        for key, values in given.items():
-            if len(values) > 1:
-                numbers = [number for value in values if (number := as_number(value)) is not None]
-                scores[key] = fmean(numbers) if numbers else None
-        file.count(_SEVERAL, any(len(values) > 1 for values in given.values()))
-    return rows, file.locators
+# The facts in such a file; what else holds numbers is feedback. Columns may be renamed, so that spelling does not matter.
+_FACTS: Final = re.compile(
+    r"inputs|outputs|reference_outputs?|latency_seconds|model_name|(?:.*_)?(?:id|name|status|error|run|created_at|modified_at|start_time|end_time|latency|time"
+    r"|duration|tokens?|cost|url|split|model|repetition|metadata|tags|notes?|comments?|first_token|)"
+)
 
 
-def _uploaded(frame: pl.DataFrame, _: object) -> pl.DataFrame:
-    return _timed(frame).with_columns(pl.coalesce("item", "_row_id"))
+@lru_cache(maxsize=1_000)
+def _fact(name: str) -> str | None:
+    """Return the fact that a column of the page holds, in one spelling; None where it is feedback."""
+    plain = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
+    return plain if _FACTS.fullmatch(plain) else None
 
 
-UPLOAD: Final[Format[Any]] = replace(
+def _page(rows: list[Row], file: FormatFile[Any]) -> tuple[list[Row], pl.Series]:
+    return [{_fact(name) or name: value for name, value in row.items()} for row in rows], file.locators
+
+
+def _failed(frame: pl.DataFrame, _: object) -> pl.DataFrame:
+    reason = pl.when(pl.col("_status").str.to_lowercase() == "error").then(pl.lit("the run failed"))
+    return frame.with_columns(pl.coalesce("item", "_example"), error=pl.coalesce("error", reason))
+
+
+def _columns_of_feedback(rows: Sequence[Row], file: FormatFile[Any]) -> dict[str, str]:
+    """Return the columns that are no known fact and hold a number, or a word for right and wrong; the first block tells."""
+    if "feedback" not in file.kept:
+        file.kept["feedback"] = {
+            name: name
+            for name in members_of(rows[:1])
+            if not _fact(name) and any(isinstance(_feedback(row.get(name)), float) for row in rows)
+        }
+    return cast("dict[str, str]", file.kept["feedback"])
+
+
+PAGE: Final[Format[Any]] = replace(
     FORMAT,
-    name="langsmith-upload",
-    title="LangSmith experiments as they are uploaded",
+    name="langsmith-page",
+    title="LangSmith's page of an experiment (.csv)",
     signs=(
-        Sign("experiment_name results experiment_start_time", 0.9, shapes=OBJECT),
-        Sign("experiment_name results", 0.9, text=('"evaluation_scores"',), shapes=OBJECT),
+        Sign(
+            confidence=0.6,
+            like=(r"(?i)[\W_]*inputs[\W_]*", r"(?i)[\W_]*outputs[\W_]*", r"(?i)[\W_]*reference[\W_]+outputs?[\W_]*"),
+            shapes=("text",),
+        ),
     ),
-    inner=_scores,
-    lists=("results",),
-    keep=("experiment_name", "dataset_name", "dataset_id", "experiment_metadata"),
-    about=_about,
+    inner=_page,
     fields={
-        "model": "run_metadata.model",
+        "model": "model model_name",
+        "latency_s": "latency latency_seconds",
         "error": "error",
-        "timestamp": "start_time",
-        "_end": "end_time",
-        "_row_id": "row_id",
+        "_status": "status",
+        "_example": "example_id",
     },
-    scores={"*": "scores.*"},
-    asked=("inputs", "expected_outputs"),
+    scores=_columns_of_feedback,
+    asked=("inputs", "reference_outputs reference_output"),
+    cells=("inputs", "reference_outputs", "reference_output"),
     identity=item_of,
-    arranged=_uploaded,
+    arranged=_failed,
 )
