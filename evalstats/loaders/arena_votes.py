@@ -31,7 +31,7 @@ from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, SingleF
 from evalstats.loaders.blocks import SkippedRows, TableFile, open_table, own_name
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.column_map import ColumnMap, column_named
-from evalstats.loaders.rows import MOST_KEYS, SeenKeys
+from evalstats.loaders.rows import MOST_KEYS, GroupCounter
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text
 from evalstats.schema.data import Problem
 
@@ -198,7 +198,7 @@ class ArenaVotesLoader(SingleFileLoader):
         sizes = _event_sizes(votes) if counted else None
         run = source.run_id()
         tally = Tally()
-        seen = SeenKeys()
+        seen = GroupCounter()
         word = place_word(head)
         for block in votes.blocks():
             frame, places = comparisons(block, arena, tally)

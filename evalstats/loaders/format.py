@@ -45,7 +45,6 @@ from evalstats.loaders.rows import (
     RatingRows,
     Row,
     Said,
-    SeenKeys,
     told,
 )
 from evalstats.loaders.typed_records import TypedRecords
@@ -150,7 +149,7 @@ class FormatFile(Generic[R]):
         self._notes: dict[str, None] = {}
         self._apart: set[tuple[str, str]] = set()
         self._trials: dict[Hashable, int] = {}
-        self._seen, self._counter = SeenKeys(), GroupCounter()
+        self._seen, self._counter = GroupCounter(), GroupCounter()
         self._named: dict[tuple[str, ...], str] = {}
         self._said: dict[str, Row] = {}  # of each run when it was first named
         self._known: dict[str, None] = {}

@@ -24,7 +24,7 @@ from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, in_batches, plain_name, read_head, readable_name
 from evalstats.loaders.files import load_json
 from evalstats.loaders.format_columns import MAKERS, counts, floats, texts
-from evalstats.loaders.rows import Ranges, Row, SeenKeys, held, told, unscored
+from evalstats.loaders.rows import GroupCounter, Ranges, Row, held, told, unscored
 from evalstats.loaders.typed_records import Other, Plain, TypedRecords
 from evalstats.loaders.values import (
     as_amount,
@@ -319,7 +319,7 @@ class _Run:
         self._is_likelihood = self._adapter.get("method") == "language_modeling"
         self._ranges, self._published = Ranges(), Ranges()
         # the statistics that were met, without their values and with them
-        self._met, self._said = SeenKeys(), SeenKeys()
+        self._met, self._said = GroupCounter(), GroupCounter()
         self._n: Counter[tuple[str, str | None, str]] = Counter()
         self._counts: Counter[str] = Counter()
         self._splits: set[str] = set()

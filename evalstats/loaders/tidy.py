@@ -17,7 +17,7 @@ from evalstats.loaders.binder import as_options, repeats_told_apart
 from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
 from evalstats.loaders.column_map import MADE, NO_SCORE, ORDER, SCALES, ColumnMap, DeclaredMetric
-from evalstats.loaders.rows import MOST_KEYS, GroupCounter, Ranges, SeenKeys
+from evalstats.loaders.rows import MOST_KEYS, GroupCounter, Ranges
 from evalstats.loaders.sampled_column import SampledColumn
 from evalstats.loaders.values import (
     FAILURE,
@@ -497,7 +497,7 @@ class Tidier:
         """
         if not self._hashes or (hashes := pl.concat(self._hashes)).n_unique() == len(hashes):
             return
-        self._items, self._trials, seen = GroupCounter(), GroupCounter(), SeenKeys()
+        self._items, self._trials, seen = GroupCounter(), GroupCounter(), GroupCounter()
         for n_before, block in enumerate(self.reread()):
             frame = self._unrepeated(self._rows(block))
             again = seen.again(frame.select(_keys_of(frame)))

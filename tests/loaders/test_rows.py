@@ -10,9 +10,9 @@ import pytest
 
 from evalstats.cli.ingest_run import ingest
 from evalstats.errors import InputError
-from evalstats.loaders import blocks, rows, tidy
+from evalstats.loaders import blocks, tidy
 from evalstats.loaders.registry import read
-from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys, held
+from evalstats.loaders.rows import GroupCounter, Ranges, held
 from evalstats.schema.tables import frame_from_rows
 
 
@@ -76,19 +76,9 @@ def test_dollars_and_seconds_below_1_are_no_shares(metric: str, scores: tuple[fl
     assert (row["low"], row["high"]) == ((None, None) if kind == "continuous" else (0.0, 1.0))
 
 
-def test_no_more_keys_are_remembered_than_a_frame_beyond_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "MOST_KEYS", 30)
-    seen = SeenKeys()
-    for first in range(0, 100, 20):
-        assert not seen.again(pl.DataFrame({"id": range(first, first + 20)})).any()
-    assert len(seen) == 40
-    assert seen.again(pl.DataFrame({"id": [3, 39, 40, 90, 200]})).to_list() == [True, True, False, False, False]
-    assert len(seen) == 40
-
-
 def test_a_key_is_known_again_whichever_frame_it_stood_in() -> None:
     rng = np.random.default_rng(0)
-    keys, seen = SeenKeys(), set[int]()
+    keys, seen = GroupCounter(), set[int]()
     for height in (5, 1, 40, 3, 3, 0, 80, 7):
         ids: list[int] = rng.integers(0, 150, height).tolist()
         before = [{*seen, *ids[:k]} for k in range(height)]
