@@ -19,7 +19,7 @@ from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Head
 from evalstats.loaders.delimited import header_of, iter_frames
-from evalstats.loaders.files import BadRow, JsonItem, iter_json, iter_json_lines, load_json
+from evalstats.loaders.files import BadRow, JsonItem, iter_json, json_lines, load_json
 from evalstats.loaders.parquet_sizes import parquet_frames
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts, json_or_none
 
@@ -308,7 +308,7 @@ def _inside(head: Head, rows: str | None, deep: Sequence[str]) -> TableFile:
     if head.shape not in {"object", "array", "lines"}:
         raise UnreadableFileError(f"{path}: is no JSON document, so its rows lie at no path; leave rows={rows} out")
     if head.shape == "lines":
-        document: object = [value for _, value in iter_json_lines(path)]
+        document: object = [value for _, value in json_lines(path)]
     else:
         document = load_json(path)
     if rows is not None:
@@ -400,7 +400,7 @@ def parquet_blocks(path: Path) -> Iterator[TableBlock]:
 
 
 def _lines(path: Path, bad: BadRow) -> Iterator[Place]:
-    for line, value in iter_json_lines(path, bad):
+    for line, value in json_lines(path, bad):
         if isinstance(value, dict):
             yield line, cast("dict[str, object]", value)
         else:

@@ -68,6 +68,7 @@ _LONG_CHARS = 16 << 20
 _OBJECT_BYTES = (("{", 200), ("[", 72), (",", 64), (":", 100))
 _MANY_DIGITS = 400  # a float ends at 309
 _DECODE = msgspec.json.Decoder().decode
+_FAULTS = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
 # Takes what is wrong with a row that is left out.
 BadRow = Callable[[str], None]
@@ -77,66 +78,55 @@ _JSON_WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _NUMBER_REST = re.compile(r"\.|[eE][+-]?")
 
 
-class BoundedReader(io.RawIOBase):
-    """Hand on the bytes of `stream`, and refuse to go on when they outgrow the file they came from."""
+class _Stream(io.RawIOBase):
+    """The bytes that `give` returns, of which it is asked for so many at most; what lies below is closed with it."""
 
-    def __init__(self, stream: BinaryIO, *, name: str, compressed_size: int) -> None:
+    def __init__(self, give: Callable[[int], bytes], below: BinaryIO) -> None:
         super().__init__()
-        self._stream = stream
-        self._name = name
-        self._limit = max(RATIO_FROM_BYTES, MAX_RATIO * compressed_size)
-        self._seen = 0
+        self._give, self._below = give, below
 
     def readable(self) -> bool:
         """Tell `io` that this stream can be read."""
         return True
 
     def readinto(self, buffer: object) -> int:
-        """Fill `buffer`; raise `UnreadableFileError` past the limit or where the compressed data are damaged."""
+        """Fill `buffer` as far as what is given does."""
         view = memoryview(cast("bytearray", buffer)).cast("B")
-        try:
-            data = self._stream.read(len(view))
-        except (OSError, EOFError, zstd.ZstdError, zipfile.BadZipFile, zlib.error) as error:
-            raise UnreadableFileError(
-                f"{self._name}: the compressed data are damaged or cut off ({error}); fetch the file again"
-            ) from error
-        self._seen += len(data)
-        if self._seen > self._limit:
-            raise UnreadableFileError(
-                f"{self._name}: unpacks to more than {self._limit >> 20} MiB, over {MAX_RATIO} times its size; "
-                "refused as a decompression bomb. If it is genuine, unpack it yourself first"
-            )
+        data = self._give(len(view))
         view[: len(data)] = data
         return len(data)
 
     def close(self) -> None:
         """Close the stream underneath as well."""
-        if not self.closed:
-            self._stream.close()
+        self._below.close()
         super().close()
 
 
-class _Recoded(io.RawIOBase):
-    """The text of a stream in UTF-16 as UTF-8."""
+def _stream(give: Callable[[int], bytes], below: BinaryIO) -> BinaryIO:
+    return cast("BinaryIO", io.BufferedReader(_Stream(give, below), buffer_size=_CHUNK))
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
-        super().__init__()
-        self._text = io.TextIOWrapper(stream, encoding="utf-16", errors="strict", newline="")
-        self._name = name
 
-    def readable(self) -> bool:
-        """Tell `io` that this stream can be read."""
-        return True
+def _bounded(unpacked: BinaryIO, path: Path) -> BinaryIO:
+    """Refuse to go on where the data are damaged or outgrow the file that they came from."""
+    limit, seen = max(RATIO_FROM_BYTES, MAX_RATIO * path.stat().st_size), 0
 
-    def readinto(self, buffer: object) -> int:
-        """Fill `buffer` as far as whole characters do, each of which may take four bytes."""
-        view = memoryview(cast("bytearray", buffer)).cast("B")
+    def give(size: int) -> bytes:
+        nonlocal seen
         try:
-            data = self._text.read(len(view) // 4).encode()
-        except UnicodeDecodeError as error:
-            raise UnreadableFileError(encoding_message(self._name, error)) from error
-        view[: len(data)] = data
-        return len(data)
+            data = unpacked.read(size)
+        except (OSError, EOFError, zstd.ZstdError, zipfile.BadZipFile, zlib.error) as error:
+            raise UnreadableFileError(
+                f"{path}: the compressed data are damaged or cut off ({error}); fetch the file again"
+            ) from error
+        seen += len(data)
+        if seen > limit:
+            raise UnreadableFileError(
+                f"{path}: unpacks to more than {limit >> 20} MiB, over {MAX_RATIO} times its size; "
+                "refused as a decompression bomb. If it is genuine, unpack it yourself first"
+            )
+        return data
+
+    return _stream(give, unpacked)
 
 
 @contextmanager
@@ -172,47 +162,30 @@ def open_bytes(path: Path, *, titled: bool = False) -> Generator[BinaryIO]:
             else:
                 yield _text_of(raw, path, titled=titled)
             return
-        bounded = BoundedReader(unpacked, name=str(path), compressed_size=path.stat().st_size)
-        with io.BufferedReader(bounded, buffer_size=_CHUNK) as stream:
-            yield _text_of(cast("BinaryIO", stream), path, titled=titled)
+        with _bounded(unpacked, path) as stream:
+            yield _text_of(stream, path, titled=titled)
 
 
-def _text_of(raw: BinaryIO, path: Path, *, titled: bool) -> BinaryIO:
-    text = _in_utf_8(raw, path)
-    return text if titled else _without_title(text)
-
-
-def _in_utf_8(stream: BinaryIO, path: Path) -> BinaryIO:
+def _text_of(stream: BinaryIO, path: Path, *, titled: bool) -> BinaryIO:
+    """Return text as UTF-8, without a mark and, unless `titled`, without what stands above a table."""
     start = cast("io.BufferedReader", stream).peek(4)
     if start.startswith(_UTF_16_MARKS):
-        return cast("BinaryIO", io.BufferedReader(_Recoded(stream, str(path)), buffer_size=_CHUNK))
-    if start.startswith(_UTF_8_MARK):
+        text = io.TextIOWrapper(stream, encoding="utf-16", errors="strict", newline="")
+
+        def give(size: int) -> bytes:
+            try:
+                return text.read(size // 4).encode()  # a character takes up to four bytes
+            except UnicodeDecodeError as error:
+                raise UnreadableFileError(encoding_message(str(path), error)) from error
+
+        stream = _stream(give, stream)
+    elif start.startswith(_UTF_8_MARK):
         stream.read(len(_UTF_8_MARK))
-    return stream
+    return stream if titled else _without_title(stream)
 
 
 def _in_memory(data: bytes) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", io.BytesIO(data))))
-
-
-class _Blanked(io.RawIOBase):
-    """A stream whose first bytes are others, of the same lines."""
-
-    def __init__(self, start: bytes, stream: BinaryIO) -> None:
-        super().__init__()
-        self._start, self._stream = start, stream
-
-    def readable(self) -> bool:
-        """Tell `io` that this stream can be read."""
-        return True
-
-    def readinto(self, buffer: object) -> int:
-        """Fill `buffer` with what is left of the first bytes, then with the rest."""
-        view = memoryview(cast("bytearray", buffer)).cast("B")
-        data = self._start[: len(view)] or self._stream.read(len(view))
-        self._start = self._start[len(data) :]
-        view[: len(data)] = data
-        return len(data)
 
 
 def _without_title(stream: BinaryIO) -> BinaryIO:
@@ -222,8 +195,8 @@ def _without_title(stream: BinaryIO) -> BinaryIO:
     if not n:
         return stream
     above = [stream.readline() for _ in range(n)]
-    blank = b"".join(line[len(line.rstrip(b"\r\n")) :] for line in above)
-    return cast("BinaryIO", io.BufferedReader(_Blanked(blank, stream)))
+    blank = io.BytesIO(b"".join(line[len(line.rstrip(b"\r\n")) :] for line in above))
+    return _stream(lambda size: blank.read(size) or stream.read(size), stream)
 
 
 def lines_above(text: str) -> int:
@@ -370,58 +343,41 @@ def iter_json(path: Path, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem 
         yield from JsonStream(stream.read, path).document(arrays)
 
 
-class NotJson(msgspec.Struct, frozen=True):
-    """Stands for a text that is no JSON."""
+def json_lines(path: Path, bad: BadRow | None = None) -> Iterator[tuple[int, object]]:
+    """Yield (line number from 1, value) of a JSON Lines file, and nothing for a blank line.
 
-    text: str | bytes
-
-
-def json_value(text: str | bytes) -> object:
-    """Return what a JSON text holds (bare NaN and Infinity allowed), or `NotJson`.
-
-    msgspec is several times as fast as `json` and stricter: what it refuses gets a second hearing.
+    What is wrong with a line that is no JSON is given to `bad`; without that it is raised.
     """
-    try:
-        return _DECODE(text)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        pass
-    try:
-        return _parsed(text)
-    except (ValueError, RecursionError):
-        return NotJson(text)
-
-
-def json_lines(path: Path) -> Iterator[tuple[int, object]]:
-    """Yield (line number from 1, value) of a JSON Lines file: `NotJson` for one that is none, and nothing for a blank one."""
     number = 0
     with open_bytes(path) as stream:
         for line in bounded_lines(stream.readline, str(path)):
             number += 1
             check_objects(line, path)
-            value = json_value(line)
-            if not isinstance(value, NotJson):
+            try:
+                value = _DECODE(line)
+            except _FAULTS:
+                pass
+            else:
                 yield number, value
                 continue
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                raise UnreadableFileError(encoding_message(str(path), error)) from error
             # Old Macs end a line so.
-            parts = _decoded(line, str(path)).removesuffix("\n").removesuffix("\r").split("\r")
+            parts = text.removesuffix("\n").removesuffix("\r").split("\r")
             for place, part in enumerate(parts, start=number):
-                if part.strip():
-                    yield place, json_value(part)
+                if not part.strip():
+                    continue
+                try:
+                    value = loads(part, f"{path}: line {place}")
+                except UnreadableFileError as error:
+                    if bad is None:
+                        raise
+                    bad(str(error).removeprefix(f"{path}: "))
+                else:
+                    yield place, value
             number += len(parts) - 1
-
-
-def iter_json_lines(path: Path, bad: BadRow | None = None) -> Iterator[tuple[int, object]]:
-    """Yield what `json_lines` does; what is wrong with a line that is no JSON is given to `bad`, and without that raised."""
-    for number, value in json_lines(path):
-        if not isinstance(value, NotJson):
-            yield number, value
-            continue
-        try:
-            loads(value.text, f"{path}: line {number}")
-        except UnreadableFileError as error:
-            if bad is None:
-                raise
-            bad(str(error).removeprefix(f"{path}: "))
 
 
 def line_pieces(path: Path, size: int) -> Iterator[memoryview]:
@@ -446,13 +402,6 @@ def line_pieces(path: Path, size: int) -> Iterator[memoryview]:
                 room = room + bytes(held)
         if held:
             yield memoryview(room)[:held]
-
-
-def _decoded(line: bytes, name: str) -> str:
-    try:
-        return line.decode()
-    except UnicodeDecodeError as error:
-        raise UnreadableFileError(encoding_message(name, error)) from error
 
 
 def _too_long(name: str) -> str:
@@ -499,13 +448,7 @@ def load_json(path: Path, *, max_chars: int = MAX_RECORD_CHARS) -> object:
             f"{path}: is longer than {max_chars >> 20} MiB, too large for one JSON document of this kind"
         )
     check_objects(data, path)
-    value = json_value(data)
-    if not isinstance(value, NotJson):
-        return value
-    try:
-        return loads(data.decode(), str(path))
-    except UnicodeDecodeError as error:
-        raise UnreadableFileError(encoding_message(str(path), error)) from error
+    return loads(data, str(path))
 
 
 def object_bytes(text: str | bytes) -> int:
@@ -529,21 +472,31 @@ def check_objects(text: str | bytes, path: Path) -> None:
 
 
 def loads(text: str | bytes, where: str) -> object:
-    """Parse JSON (bare NaN and Infinity allowed); every fault becomes an `UnreadableFileError` that names `where`."""
+    """Parse JSON (bare NaN and Infinity allowed); every fault becomes an `UnreadableFileError` that names `where`.
+
+    msgspec is several times as fast as `json` and stricter: what it refuses gets a second hearing.
+    """
     try:
-        return _parsed(text)
+        return _DECODE(text)
+    except _FAULTS:
+        pass
+    try:
+        return _parsed(text if isinstance(text, str) else text.decode())
     except UnicodeDecodeError as error:
         raise UnreadableFileError(encoding_message(where, error)) from error
     except RecursionError as error:
         raise UnreadableFileError(f"{where}: JSON is nested too deeply to be a result") from error
     except ValueError as error:
-        raise UnreadableFileError(_json_message(where, text, error)) from error
+        if not text.strip():
+            raise UnreadableFileError(f"{where}: is empty; a JSON document was expected") from error
+        advice = "write the file again or leave it out"
+        raise UnreadableFileError(f"{where}: is not JSON, or is cut off ({error}); {advice}") from error
 
 
-def _parsed(text: str | bytes) -> object:
+def _parsed(text: str) -> object:
     try:
         return cast("object", json.loads(text))
-    except (UnicodeDecodeError, json.JSONDecodeError):
+    except json.JSONDecodeError:
         raise
     except ValueError:  # a whole number of thousands of digits
         return cast("object", json.loads(text, parse_int=_whole_or_infinite))
@@ -552,12 +505,6 @@ def _parsed(text: str | bytes) -> object:
 def _whole_or_infinite(digits: str) -> int | float:
     """Read a whole number; one that has more digits than Python reads is larger than any float."""
     return int(digits) if len(digits) < _MANY_DIGITS else float(digits)
-
-
-def _json_message(where: str, text: str | bytes, error: ValueError) -> str:
-    if not text.strip():
-        return f"{where}: is empty; a JSON document was expected"
-    return f"{where}: is not JSON, or is cut off ({error}); write the file again or leave it out"
 
 
 def encoding_message(where: str, error: UnicodeDecodeError) -> str:

@@ -26,9 +26,7 @@ from evalstats.loaders.files import (
     MAX_RECORD_CHARS,
     RATIO_FROM_BYTES,
     JsonItem,
-    NotJson,
     iter_json,
-    json_value,
     loads,
     zstd,
 )
@@ -175,9 +173,7 @@ class EvalArchive:
 
     def json(self, name: str) -> object:
         """Unpack and parse a member."""
-        data = self.read(name)
-        value = json_value(data)
-        return loads(data, f"{self._path}: {name}") if isinstance(value, NotJson) else value
+        return loads(self.read(name), f"{self._path}: {name}")
 
     def read(self, name: str) -> bytes:
         """Unpack a member, never further than the size that the directory declares for it."""

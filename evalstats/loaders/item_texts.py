@@ -105,10 +105,14 @@ def _records(source: Source, locators: Collection[str]) -> Iterator[tuple[str, R
                     name = place if place in archive else place.partition("[")[0]
                     if name in archive:
                         yield from _followed(archive.json(name), place.removeprefix(name), inside.pop(place))
-        lines = bool(inside) and read_head(path).shape == "lines"
-        document = [value for _, value in json_lines(path)] if lines else load_json(path) if inside else None
+        document = _document(path) if inside else None
         for place, locator in inside.items():
             yield from [*_followed(document, place, locator)] or _in_rows(document, place, locator)
+
+
+def _document(path: Path) -> object:
+    head = read_head(path)
+    return [value for _, value in _numbered(head)] if head.shape == "lines" else load_json(path)
 
 
 def _in_rows(document: object, place: str, locator: str) -> Iterator[tuple[str, Row]]:
@@ -136,7 +140,7 @@ def _numbered(head: Head) -> Iterator[tuple[int, object]]:
         for line, cells in rows:
             yield line, dict(zip(header, cells, strict=False))
     else:
-        yield from json_lines(head.path)
+        yield from json_lines(head.path, bad=lambda _: None)  # told when they were read
 
 
 def _followed(value: object, place: str, locator: str) -> Iterator[tuple[str, Row]]:

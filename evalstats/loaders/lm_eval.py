@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, plain_name, read_head, readable_name
-from evalstats.loaders.files import iter_json_lines
+from evalstats.loaders.files import json_lines
 from evalstats.loaders.format_columns import states, texts
 from evalstats.loaders.lm_eval_results import (
     BYPASS,
@@ -433,7 +433,7 @@ class _Samples(TypedRecords[Any]):
 
     def leave_out(self, why: str, locator: str | None = None) -> None:
         """Refuse the file."""
-        for _ in iter_json_lines(self.source.path) if self.head.shape == "lines" else ():
+        for _ in json_lines(self.source.path) if self.head.shape == "lines" else ():
             pass  # tells more of what is wrong with a line
         raise UnreadableFileError(f"{self.source.path}: {locator or self.locator}: {why}")
 

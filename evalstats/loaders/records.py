@@ -3,16 +3,14 @@
 import hashlib
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.files import (
-    NotJson,
-    json_value,
-)
+from evalstats.loaders.files import loads
 from evalstats.loaders.parquet_sizes import parquet_frames
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_text, json_text
@@ -42,8 +40,8 @@ def cell_value(cell: object) -> object:
     ({'a': 1}, '2+2', 3)
     """
     if isinstance(cell, str) and cell[:1] in {"{", "[", '"'}:
-        found = json_value(cell)
-        return cell if isinstance(found, NotJson) else found
+        with suppress(UnreadableFileError):
+            return loads(cell, "")
     return cell
 
 

@@ -14,7 +14,7 @@ from evalstats.loaders.binder import assigned
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
 from evalstats.loaders.column_map import NO_SCORE, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_cells
-from evalstats.loaders.files import HEAD_BYTES, iter_json_lines, load_json
+from evalstats.loaders.files import HEAD_BYTES, json_lines, load_json
 from evalstats.loaders.look import records_of_head
 from evalstats.loaders.published_columns import (
     LABELS,
@@ -106,7 +106,7 @@ def _other_records(head: Head) -> Iterator[Record]:
         yield from board_in(load_json(head.path, max_chars=_MAX_CHARS))
         return
     if head.shape == "lines":
-        found: Iterator[object] = (value for _, value in iter_json_lines(head.path))
+        found: Iterator[object] = (value for _, value in json_lines(head.path))
     else:
         found = iter(as_list(load_json(head.path, max_chars=_MAX_CHARS)))
     for place, value in enumerate(found):

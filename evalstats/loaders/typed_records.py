@@ -22,13 +22,12 @@ from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.delimited import header_of, iter_frames
 from evalstats.loaders.files import (
     JsonItem,
-    NotJson,
     check_objects,
     encoding_message,
     iter_json,
-    json_value,
     line_pieces,
     load_json,
+    loads,
     open_bytes,
 )
 from evalstats.loaders.records import cell_value, parquet_records
@@ -394,16 +393,19 @@ class TypedRecords(Generic[R]):
         try:
             return self._decode([place], [text])[0]
         except _FAULTS:
-            return self._fitted(json_value(text), place)  # with NaN, or half of a character; or what is wrong with it
+            pass
+        try:
+            return self._fitted(loads(text, ""), place)  # with NaN, or half of a character; or what is wrong with it
+        except UnreadableFileError:
+            return "no JSON, or cut off"
 
     def _fitted(self, value: object, place: Place) -> R | str:
         """Return a record, or what is wrong with it in words that are the same for all records of the kind."""
-        if self._keyed and not isinstance(value, NotJson):
+        if self._keyed:
             value = {"key": place, "value": value}
         kind = list if get_origin(self._record) is list else dict
         if not isinstance(value, kind):
-            nothing = f"no JSON {'list' if kind is list else 'object'}"
-            return next((words for kind, words in _NO_RECORD.items() if isinstance(value, kind)), nothing)
+            return "a bare text" if isinstance(value, str) else f"no JSON {'list' if kind is list else 'object'}"
         try:
             return converted(cast("object", value), self._record, strict=self.head.shape != "text")
         except msgspec.ValidationError as error:
@@ -434,12 +436,6 @@ def _members(record: object) -> Mapping[str, bool] | None:
     if not isinstance(record, type) or not issubclass(record, msgspec.Struct):
         return None
     return {field.encode_name: field.type in {str, str | None} for field in msgspec.structs.fields(record)}
-
-
-_NO_RECORD: Final[dict[type, str]] = {
-    NotJson: "no JSON, or cut off",
-    str: "a bare text",
-}
 
 
 def _refuse_twice(data: bytes | Raw, members: Mapping[str, Raw]) -> None:
