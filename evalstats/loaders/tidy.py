@@ -20,6 +20,7 @@ from evalstats.loaders.column_map import MADE, NO_SCORE, ORDER, SCALES, ColumnMa
 from evalstats.loaders.rows import MOST_KEYS, GroupCounter, Ranges
 from evalstats.loaders.sampled_column import SampledColumn
 from evalstats.loaders.values import (
+    BROKEN_OFF,
     FAILURE,
     PLACE,
     STATE,
@@ -37,7 +38,7 @@ from evalstats.schema.column_names import Presumed
 from evalstats.schema.columns import KEYS, NAMED_TRIALS, OUTCOMES, TRIAL_LABEL
 from evalstats.schema.data import UNNAMED
 from evalstats.schema.metrics import says_percent
-from evalstats.schema.tables import coded, is_constant
+from evalstats.schema.tables import coded, is_constant, levels_of
 
 # One name for every table that does not name its benchmark, so that two files compared with each other pair up.
 DEFAULT_BENCHMARK = UNNAMED
@@ -86,7 +87,9 @@ class Tidier:
     _makers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _n_kept: int = 0
     _n_empty: int = 0
-    _broken_off: dict[str, int] = field(default_factory=dict[str, int])
+    _broken_off: dict[str, int] = field(
+        default_factory=dict[str, int]
+    )  # rows with a score, by the word of their status
     _n_dropped: int = 0
     _places: pl.Series | None = None
 
@@ -251,8 +254,7 @@ class Tidier:
                 "1 row has no score; it is" if self._n_empty == 1 else f"{self._n_empty:,} rows have no score; they are"
             )
             yield f"{rows} kept as unscored, which is not the same as wrong"
-        for reason, n in self._broken_off.items():
-            word = reason.rpartition(" ")[2]
+        for word, n in ((word, n) for word, n in self._broken_off.items() if n):
             yield (
                 f"{plural(n, 'row')} with the status {word!r} {has_have(n)} a score, which is counted; if the harness failed "
                 f"there, say so: {Option('values', (word, 'error'), of='status')}"
@@ -356,7 +358,10 @@ class Tidier:
         percent = self._facts(metric or self.binding.constants.get("metric", "")).unit == "percent"
         found = scores_of(cells, self.map_.values.get("score"), percent=percent)
         # What a row holds that says itself that it has no score may be anything.
-        lost = shared["status"].is_in(NO_SCORE).fill_null(value=False) if "status" in shared.columns else None
+        lost = None
+        if "status" in shared.columns:
+            lost = shared["status"].is_in(NO_SCORE).fill_null(value=False)
+            self._broken_off = dict.fromkeys(levels_of(shared["status"]), 0) | self._broken_off
         unknown = found.unknown if lost is None else found.unknown & ~lost
         label = found.label if lost is None else found.label.zip_with(~(found.unknown & lost), text_of(cells))
         refuse_labels(Places(self.word, block.places), unknown, cells, source, self.survey.n_rows)
@@ -557,11 +562,9 @@ class Tidier:
     def _take_note(self, frame: pl.DataFrame) -> None:
         is_empty = frame["status"] == "unscored"
         self._n_empty += int(frame["n_trials"].filter(is_empty).sum() if self.merged else is_empty.sum())
-        if frame["status_reason"].null_count() < frame.height:
-            broken = frame.filter(status="scored").filter(pl.col("status_reason").str.starts_with("its status is"))
-            counted = broken.group_by("status_reason", maintain_order=True).agg(pl.col("n_trials").sum())
-            for reason, n in counted.iter_rows():
-                self._broken_off[reason] = self._broken_off.get(reason, 0) + n
+        scored = frame.filter(status="scored") if self._broken_off else frame.clear()
+        for word in self._broken_off:
+            self._broken_off[word] += scored.filter(status_reason=BROKEN_OFF.format(word))["n_trials"].sum()
         others = [
             pl.col("score").filter(~pl.col("score").is_in([0.0, end])).first().alias(f"not {end}") for end in (1, 100)
         ]

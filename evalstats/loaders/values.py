@@ -509,6 +509,8 @@ PLACE = "\x00place"
 FAILURE = "\x00failure"
 STATE = "\x00state"
 _STANDS = "\x00stands"
+# Why a row with a score may not be whole: what its status is called.
+BROKEN_OFF = "its status is {}"
 
 _SHOWN = 3
 _FIRST = 100  # rows that show whether a column has few levels
@@ -667,7 +669,7 @@ def with_states(frame: pl.DataFrame) -> pl.DataFrame:
         pl.when(pl.col(STATE).is_not_null())
         .then(pl.format("{} stands for {}", pl.col("value_raw").str.slice(0, _SHOWN_CHARS), _STATE_WORDS))
         .when((word != scored) & (empty | ~own.str.starts_with("fail")))
-        .then(pl.format("its status is {}", own))
+        .then(pl.format(BROKEN_OFF, own))
     )
     status = (
         pl.when(pl.col(FAILURE).is_not_null())
