@@ -564,7 +564,7 @@ class Tidier:
         self._n_empty += int(frame["n_trials"].filter(is_empty).sum() if self.merged else is_empty.sum())
         scored = frame.filter(status="scored") if self._broken_off else frame.clear()
         for word in self._broken_off:
-            self._broken_off[word] += scored.filter(status_reason=BROKEN_OFF.format(word))["n_trials"].sum()
+            self._broken_off[word] += int(scored.filter(status_reason=BROKEN_OFF.format(word))["n_trials"].sum())
         others = [
             pl.col("score").filter(~pl.col("score").is_in([0.0, end])).first().alias(f"not {end}") for end in (1, 100)
         ]

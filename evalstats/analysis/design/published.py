@@ -4,11 +4,14 @@ import polars as pl
 
 from evalstats.analysis.design.entries import ENTRY, FEW_OF_ALL
 from evalstats.analysis.design.metric import Metric
+from evalstats.analysis.result import MetricFacts
 from evalstats.document.model import Note
 from evalstats.errors import InputError, Option
 from evalstats.grammar import and_list, plural, quoted_list
 from evalstats.schema.data import EvalData
+from evalstats.schema.metrics import is_amount
 from evalstats.stats.estimate import normal_quantile
+from evalstats.stats.one_sample import wilson_ends
 
 # The column that names the model of a published number.
 PUBLISHED_ENTRY = ENTRY
@@ -57,6 +60,34 @@ def _leaves_others(rows: pl.DataFrame, own: pl.DataFrame, column: str) -> bool:
     kept = rows.join(own.select(column).unique(), on=column, how="semi").group_by(column)
     most = kept.agg(pl.col(PUBLISHED_ENTRY).n_unique())[PUBLISHED_ENTRY].max()
     return isinstance(most, int) and 2 * most >= rows[PUBLISHED_ENTRY].n_unique()
+
+
+def bounds_of_published(facts: MetricFacts, score: float, n: int | None) -> tuple[float | None, float | None]:
+    """Return the lowest and highest score of an item behind a published number: the metric's, else 0 and 1 for a share of `n`."""
+    share = facts.bounds is None and bool(n) and 0 <= score <= 1 and not is_amount(facts.name)
+    return (0.0, 1.0) if share else (facts.low, facts.high)
+
+
+def with_errors_of_shares(rows: pl.DataFrame, metric: Metric) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Fill in standard errors of bounded scores from how many items are behind them.
+
+    Of bounded scores with a given mean, right-or-wrong ones vary most. The errors have the width of Wilson's interval at 95%, so
+    that a share of 0 or 1 is not certain.
+    """
+    z = normal_quantile(0.95)
+
+    def error_of(score: float, n: int | None, known: float | None) -> float | None:
+        low, high = bounds_of_published(metric.facts, score, n)
+        if known is not None or not n or low is None or high is None or not low <= score <= high:
+            return known
+        ends = wilson_ends((score - low) / (high - low), n, z)
+        return (high - low) * (ends[1] - ends[0]) / (2 * z)
+
+    errors = [error_of(*row) for row in rows.select("estimate", "n", "std_error").iter_rows()]
+    n_filled = rows["std_error"].null_count() - errors.count(None)
+    filled = rows.with_columns(pl.Series("std_error", errors, dtype=pl.Float64))
+    note = f"the standard errors of {plural(n_filled, 'model')} are Wilson's, from the published scores and their n"
+    return filled, (note,) if n_filled else ()
 
 
 def with_std_errors(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:

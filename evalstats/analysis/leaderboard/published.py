@@ -9,7 +9,13 @@ import polars as pl
 
 from evalstats.analysis.design.entries import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric, choose_metric
-from evalstats.analysis.design.published import PUBLISHED_ENTRY, one_each, published_rows, with_std_errors
+from evalstats.analysis.design.published import (
+    PUBLISHED_ENTRY,
+    one_each,
+    published_rows,
+    with_errors_of_shares,
+    with_std_errors,
+)
 from evalstats.analysis.leaderboard.ranks import (
     OpenRanks,
     RankingOptions,
@@ -171,7 +177,9 @@ def _published(
         rows = rows.filter(pl.col(PUBLISHED_ENTRY).is_in(list(models)))
     chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
-    rows, notes = with_std_errors(rows)
+    rows, from_ends = with_std_errors(rows)
+    rows, from_counts = with_errors_of_shares(rows, chosen)
+    notes = (*from_ends, *from_counts)
     whole = rows.filter(pl.col("task") == "")
     if (
         contrast != "task"
@@ -209,7 +217,7 @@ def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str
     return (
         f"{plural(n_models, 'model')} {'has' if n_models == 1 else 'have'} a published {metric.name!r} on {metric.benchmark} "
         f"({shown}), {n_known or 'none'} of them with a standard error or an interval. Ranks need two or more: add standard "
-        "errors (in a table of your own a column std_error), or give the scores of single items"
+        "errors (in a table of your own a column std_error; of shares n is enough), or give the scores of single items"
     )
 
 

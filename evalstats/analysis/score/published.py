@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
-from evalstats.analysis.design.published import published_rows, with_std_errors
+from evalstats.analysis.design.published import bounds_of_published, published_rows, with_std_errors
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
@@ -20,7 +20,6 @@ from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, quoted_list
 from evalstats.options import GivenOptions
 from evalstats.schema.data import EvalData
-from evalstats.schema.metrics import is_amount
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.one_sample import wilson_ends
 
@@ -71,9 +70,10 @@ def _scores(
 ) -> Iterator[Score]:
     for row in rows.sort(asked.contrast, "task", "scenario").iter_rows(named=True):
         facts, n = metric.facts, row["n"]
-        share = facts.bounds is None and n and 0 <= row["score"] <= 1 and not is_amount(facts.name)
+        low, high = bounds_of_published(facts, row["score"], n)
+        share = (low, high) != (facts.low, facts.high)
         if share:
-            facts = replace(facts, kind="proportion", low=0.0, high=1.0)
+            facts = replace(facts, kind="proportion", low=low, high=high)
         interval_at = partial(_interval, row, (facts.low, facts.high))
         headline = interval_at(asked.conf_level)
         claim = None

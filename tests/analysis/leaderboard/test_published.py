@@ -156,6 +156,20 @@ def test_standard_errors_are_taken_from_intervals() -> None:
     assert any("width of the published intervals" in note for note in told(found))
 
 
+def test_the_standard_errors_of_shares_are_taken_from_their_n() -> None:
+    data = published([0.9, 0.5, 1.0, 0.4], [None, None, None, 0.25], n=[100, 100, 100, None])
+    found = leaderboard(data)
+    # The textbook's p (1 - p) / n, but for what Wilson adds.
+    assert found.row("m1").std_error == pytest.approx(0.05, rel=0.03)
+    assert found.row("m0").std_error == pytest.approx(0.03, rel=0.03)
+    assert 0.005 < (found.row("m2").std_error or 0.0) < 0.02
+    assert found.row("m3").std_error == 0.25
+    assert any("the standard errors of 3 models are Wilson's" in note for note in told(found))
+    # Points of no known range vary as they like.
+    with pytest.raises(CannotAnswerError, match="of shares n is enough"):
+        leaderboard(published([10.0, 20.0], [None, None], n=[100, 100]))
+
+
 def test_a_model_without_a_standard_error_has_no_rank() -> None:
     found = leaderboard(published([10.0, 20.0, 30.0, 5.0], [1.0, 1.0, None, 0.0]))
     assert {row.name: row.ranks for row in found.rows} == {"m1": "1", "m0": "2", "m2": "–", "m3": "–"}
