@@ -267,21 +267,22 @@ def tells_its_name(text: str) -> bool:
     return False
 
 
-def names_itself(answers: pl.Series | list[object], *, plain: bool) -> pl.Series:
+def names_itself(answers: pl.Series, *, plain: bool) -> pl.Series:
     """Say of each answer whether it names its model or maker; null where none was kept.
 
-    An answer is a list of messages, or a cell of text: with `plain` the answer itself or a list of answers, else messages as
-    JSON or as Python prints them. A cell is parsed only if it holds a name, which a whole column is searched for at once.
+    An answer is a list of messages (of dtype Object), or a cell of text: with `plain` the answer itself or a list of answers,
+    else messages as JSON or as Python prints them. A cell is parsed only if it holds a name, which a whole column is searched
+    for at once.
 
     >>> names_itself(pl.Series(["I am ChatGPT.", "Hi", None]), plain=True).to_list()
     [True, False, None]
     """
-    if not isinstance(answers, pl.Series):
-        talks = pl.Series([None if isinstance(each, str) else _said(each) for each in answers], dtype=pl.String)
-        cells = pl.Series([each if isinstance(each, str) else None for each in answers], dtype=pl.String)
-        found = _marked(talks, talks.is_not_null(), tells_its_name)
-        return found if cells.null_count() == len(cells) else found.fill_null(names_itself(cells, plain=plain))
-    text = answers if answers.dtype == pl.String else pl.Series([None] * len(answers), dtype=pl.String)
+    if answers.dtype == pl.Object:
+        cells = answers.to_list()
+        talks = pl.Series([None if isinstance(each, str) else _said(each) for each in cells], dtype=pl.String)
+        alone = pl.Series([each if isinstance(each, str) else None for each in cells], dtype=pl.String)
+        return _marked(talks, talks.is_not_null(), tells_its_name).fill_null(names_itself(alone, plain=plain))
+    text = answers if answers.dtype == pl.String else answers.clear(len(answers)).cast(pl.String)
     text = text.set((text.str.strip_chars() == "").fill_null(value=False), None)
     is_known = ~text.str.contains("chars removed]", literal=True)
     if not plain:

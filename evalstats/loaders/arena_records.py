@@ -1,11 +1,10 @@
 """Arena votes as blocks of columns, from JSON, delimited text and Parquet in bounded memory; and what is met on the way."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import chain, compress
-from operator import itemgetter
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -14,13 +13,13 @@ import polars as pl
 from evalstats.errors import Option
 from evalstats.loaders.arena_cells import ANSWERS, UNKNOWN, VoteOutcome
 from evalstats.loaders.base import Head, Source
-from evalstats.loaders.blocks import delimited_blocks, own_name
+from evalstats.loaders.blocks import TableBlock, delimited_blocks, own_name
 from evalstats.loaders.files import BadRow
 from evalstats.loaders.format_columns import series
 from evalstats.loaders.parquet_sizes import parquet_frames
 from evalstats.loaders.rows import told
 from evalstats.loaders.typed_records import TypedRecords
-from evalstats.loaders.values import as_list, as_text, text_of
+from evalstats.loaders.values import as_text, text_of
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import combinations_in
 
@@ -31,65 +30,27 @@ TEXTS = frozenset(
         *("openai_moderation", "toxic_chat_tag"),
     }
 )
+_UNREAD = TEXTS - ANSWERS
 METADATA: Final = "conv_metadata"
 NESTED = frozenset({METADATA, "category_tag", "dedup_tag", "occupational_tags", "tags", "models", "ranking"})
 # What the messages of a Parquet file say of tokens, with the side behind it.
 TOKENS: Final = "\x00tokens"
 _PARQUET_ROWS, _PLAIN_ROWS = 5_000, 100_000  # where columns nest, and where none does
 
-# A column: a series, or its values one by one where they nest.
-Cells = pl.Series | list[object]
+# Columns of a block beside those of the file: where a vote stands, its number among all, and who won where no label says so.
+PLACE: Final = "\x00place"
+NUMBER: Final = "\x00number"
+WINNER: Final = "\x00winner"
 
 
-class VoteBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """Some votes: their plain columns, those with nested values, where each stands in the file, and its number among all.
+def column(frame: pl.DataFrame, *names: str | None) -> pl.Series | None:
+    """Return the first of some columns, filled up from the next where it is empty; None where there is none of them.
 
-    `winners` are given where the votes themselves do not say who won.
+    Of several kinds of values the texts count: lists and objects are null.
     """
-
-    frame: pl.DataFrame
-    places: Sequence[int] = ()
-    numbers: Sequence[int] = ()
-    nested: Mapping[str, list[object]] = msgspec.field(default_factory=dict[str, list[object]])
-    winners: Sequence[VoteOutcome] | None = None
-
-    @classmethod
-    def of(cls, cells: Mapping[str, Cells], places: Sequence[int], numbers: Sequence[int], **more: Any) -> "VoteBlock":
-        """Return votes by their columns; of several kinds of values the texts count, and of a list of judges the first."""
-        nested = {name: values for name, values in cells.items() if isinstance(values, list)}
-        if judges := nested.pop("judge", None):
-            cells = {**cells, "judge": [as_list(value)[0] if as_list(value) else value for value in judges]}
-        plain = {name: series(values) if isinstance(values, list) else values for name, values in cells.items()}
-        return cls(frame=pl.DataFrame(plain), places=places, numbers=numbers, nested=nested, **more)
-
-    def get(self, name: str | None) -> pl.Series:
-        """Return a column; nulls where there is none of that name."""
-        if name is not None and name in self.frame.columns:
-            return self.frame[name]
-        return pl.Series([None], dtype=pl.String).new_from_index(0, self.frame.height)
-
-    def first_of(self, *names: str) -> pl.Series:
-        """Return the first of some columns, filled up from the next where it is empty."""
-        present = [name for name in names if name in self.frame.columns]
-        if len(present) < 2:
-            return self.get(present[0] if present else None)
-        return pl.select(pl.coalesce(*(texts(self.frame[name]) for name in present))).to_series()
-
-    def filter(self, keep: pl.Series) -> "VoteBlock":
-        """Return the votes that are marked."""
-        marks = keep.to_list()
-        return VoteBlock(
-            frame=self.frame.filter(keep),
-            places=[*compress(self.places, marks)],
-            numbers=[*compress(self.numbers, marks)],
-            nested={name: [*compress(values, marks)] for name, values in self.nested.items()},
-            winners=None if self.winners is None else [*compress(self.winners, marks)],
-        )
-
-    def records(self) -> Iterator[dict[str, object]]:
-        """Yield the votes one by one."""
-        for at, record in enumerate(self.frame.iter_rows(named=True)):
-            yield record | {name: values[at] for name, values in self.nested.items()}
+    there = [frame[name] for name in names if name in frame.columns]
+    there = [texts(cells) if cells.dtype == pl.Object or len(there) > 1 else cells for cells in there]
+    return pl.select(pl.coalesce(*there)).to_series() if len(there) > 1 else next(iter(there), None)
 
 
 def texts(cells: pl.Series) -> pl.Series:
@@ -115,10 +76,9 @@ class _Votes(TypedRecords[dict[str, Any]]):
     bad: BadRow
 
     @property
-    def places(self) -> Sequence[int]:
-        """Where each record of the block stands that was given last."""
-        numbers = [at for at in self._places if isinstance(at, int)]
-        return numbers if len(numbers) == len(self._places) else self.locators.str.extract(r"(\d+)").cast(int).to_list()
+    def places(self) -> pl.Series:
+        """Where each record of the block stands that was given last; null for the only one of a file."""
+        return pl.Series(PLACE, self._places, dtype=pl.Int64, strict=False)
 
     def leave_out(self, why: str, locator: str | None = None) -> None:
         """Hand on what is wrong with a record."""
@@ -127,52 +87,52 @@ class _Votes(TypedRecords[dict[str, Any]]):
         )
 
 
-def column_blocks(head: Head, bad: BadRow) -> Iterator[tuple[dict[str, Cells], Sequence[int]]]:
-    """Yield the votes of a file as columns, and where each stands; what is wrong with a line without one is given to `bad`."""
+def column_blocks(head: Head, bad: BadRow) -> Iterator[pl.DataFrame]:
+    """Yield the votes of a file some thousand at a time, with the place of each; what is wrong with a line goes to `bad`.
+
+    A column that holds lists or objects has the dtype Object.
+    """
     if head.shape == "parquet":
         for first, frame in parquet_frames(head.path, _PLAIN_ROWS, _is_kept):
             nests = any(dtype.is_nested() for dtype in frame.dtypes)
-            size = _PARQUET_ROWS if nests else _PLAIN_ROWS
-            for begun, part in zip(range(first, first + frame.height, size), frame.iter_slices(size), strict=True):
-                yield _of_parquet(part), range(begun, begun + part.height)
+            places = pl.int_range(first, first + frame.height, eager=True).alias(PLACE)
+            for part in frame.hstack([places]).iter_slices(_PARQUET_ROWS if nests else _PLAIN_ROWS):
+                yield _of_parquet(part)
     elif head.shape == "text":
         for block in delimited_blocks(head.path, head.delimiter, bad):
-            found = {own_name(cells.name): cells for cells in block.frame.iter_columns()}
-            yield {name: cells for name, cells in found.items() if name not in TEXTS - ANSWERS}, block.places.to_list()
+            yield of_table(block)
     else:
         votes = _Votes(Source(path=head.path), dict[str, Any], called="votes", alone=True)
         votes.bad = bad
         for block in votes.blocks():
             if block:
-                yield columns_from(block), votes.places
+                yield frame_of(block).with_columns(votes.places)
 
 
-def columns_from(records: Sequence[Mapping[str, object]]) -> dict[str, Cells]:
-    """Return the columns of records; one that holds lists or objects is a list.
+def of_table(block: TableBlock) -> pl.DataFrame:
+    """Return the votes of a block of a table."""
+    cells = [cells.alias(own_name(cells.name)) for cells in block.frame.iter_columns()]
+    return pl.DataFrame([*(each for each in cells if each.name not in _UNREAD), block.places.alias(PLACE)])
 
-    >>> found = columns_from([{"a": 1, "b": "x"}, {"a": 2, "b": [1]}])
-    >>> found["a"].to_list(), found["b"]
+
+def frame_of(records: Sequence[Mapping[str, object]]) -> pl.DataFrame:
+    """Return the columns of records.
+
+    >>> found = frame_of([{"a": 1, "b": "x"}, {"a": 2, "b": [1]}])
+    >>> found["a"].to_list(), found["b"].to_list()
     ([1, 2], ['x', [1]])
     """
-    names = [*records[0]] if records else []
-    if names and sum(map(len, records)) == len(names) * len(records):  # records are most often alike
-        with suppress(KeyError):
-            rows = map(itemgetter(*names), records) if len(names) > 1 else ((record[names[0]],) for record in records)
-            return _columns(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    every = dict.fromkeys(chain.from_iterable(records))
-    return _columns((name, [record.get(name) for record in records]) for name in every)
+    names = dict.fromkeys(chain.from_iterable(records))
+    kept = {name: as_text(name) or "" for name in names if name not in _UNREAD}
+    return pl.DataFrame({own: _column([record.get(name) for record in records]) for name, own in kept.items()})
 
 
-def _columns(cells: Iterable[tuple[str, list[object]]]) -> dict[str, Cells]:
-    kept = ((as_text(name) or "", values) for name, values in cells if name not in TEXTS - ANSWERS)
-    return {name: _column(values) for name, values in kept}
-
-
-def _column(values: list[object]) -> Cells:
+def _column(values: list[object]) -> pl.Series:
     if isinstance(values[0], str):  # so are most often the others
         with suppress(TypeError, UnicodeEncodeError):
             return pl.Series(values, dtype=pl.String)
-    return values if {*map(type, values)} & {dict, list} else series(values)
+    nests = not {*map(type, values)}.isdisjoint({dict, list, VoteOutcome})
+    return pl.Series(values, dtype=pl.Object) if nests else series(values)
 
 
 def _is_kept(name: str, dtype: pl.DataType) -> bool:
@@ -182,20 +142,20 @@ def _is_kept(name: str, dtype: pl.DataType) -> bool:
     return name in NESTED or (is_plain and name not in TEXTS)
 
 
-def _of_parquet(frame: pl.DataFrame) -> dict[str, Cells]:
-    """Return the columns of a block, with what assistants said as one text, and its tokens where nothing else counts them."""
-    columns: dict[str, Cells] = {}
+def _of_parquet(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a block with what assistants said as one text, and its tokens where nothing else counts them."""
+    columns: dict[str, pl.Series] = {}
     for cells in frame.iter_columns():
         name, dtype = cells.name, cells.dtype
         if name not in ANSWERS or not dtype.is_nested():
             of_numbers = name == METADATA and isinstance(dtype, pl.Struct)
-            columns[name] = cells.to_list() if dtype.is_nested() and not of_numbers else cells
+            columns[name] = _column(cells.to_list()) if dtype.is_nested() and not of_numbers else cells
             continue
         inner = dtype.inner if isinstance(dtype, pl.List) else None
         fields = {part.name: part.dtype for part in inner.fields} if isinstance(inner, pl.Struct) else {}
         if METADATA not in frame.columns and {"role", "num_tokens"} <= fields.keys():
             counted = pl.struct(pl.element().struct.field(part) for part in ("role", "num_tokens"))
-            columns[f"{TOKENS}{name[-2:]}"] = pl.select(pl.lit(cells).list.eval(counted)).to_series().to_list()
+            columns[f"{TOKENS}{name[-2:]}"] = _column(pl.select(pl.lit(cells).list.eval(counted)).to_series().to_list())
         text = pl.element()
         if fields:
             if "role" not in fields:
@@ -210,7 +170,7 @@ def _of_parquet(frame: pl.DataFrame) -> dict[str, Cells]:
         # a point in place of an empty answer, which would be none
         said = pl.when(answers.list.len() > 0).then(answers.list.join("\n", ignore_nulls=True) + pl.lit("\n."))
         columns[name.replace("conversation", "response")] = pl.select(said).to_series()
-    return columns
+    return pl.DataFrame(columns)
 
 
 _MAX_LABELS = 50

@@ -1,11 +1,11 @@
 """Arena votes as rows of `comparisons`, whole columns at a time; only what nests is looked at cell by cell."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from msgspec.structs import replace
 
@@ -27,10 +27,13 @@ from evalstats.loaders.arena_records import (
     NAMING,
     NESTED,
     NOT_SAMPLED,
+    NUMBER,
+    PLACE,
     TEXTS,
     TOKENS,
+    WINNER,
     Tally,
-    VoteBlock,
+    column,
     texts,
 )
 from evalstats.loaders.format_columns import series
@@ -48,37 +51,20 @@ from evalstats.loaders.values import (
 from evalstats.schema.columns import COMPARISONS, column_names
 from evalstats.schema.tables import coded, columns_of_rows, levels_of
 
-# What a label is read by. A record that lacks the first is read by the next.
-_LABELS = ("winner", "win")
-_ONE_HOT = ("winner_model_a", "winner_model_b", "winner_tie")
 # Stand for the two models where a label is read apart from its row.
 _FIRST, _SECOND = "\x00a", "\x00b"
-
-
 _Read = Callable[[str | None, str | None], VoteOutcome]
 
 
 def winners_of(
-    block: VoteBlock, model_a: pl.Series, model_b: pl.Series, labels: Mapping[str, str], tally: Tally
+    label: pl.Series, sides: Sequence[pl.Series], labels: Mapping[str, str], tally: Tally, read: "_Read | None" = None
 ) -> dict[str, pl.Series]:
     """Return outcome, strength, status, status_reason and value_raw of every vote, and take note of its label.
 
-    Each label that differs is read once: by `labels`, in lower case, or as the columns say that have it.
+    Each label that differs is read once: by `labels`, in lower case, or by `read`.
     """
-    names, winners = {*block.frame.columns}, block.winners
-    read: _Read = _by_label
-    if winners is not None:
-        label = pl.Series(range(len(winners))).cast(pl.String)
-        of_event = dict(zip(label, winners, strict=True))
-        read = partial(_of_event, of_event)
-    elif "acceptedIndex" in names:
-        label, read = texts(block.get("acceptedIndex")), accepted
-    elif names.isdisjoint(_LABELS) and "winner_model_a" in names:
-        cells = [texts(block.get(name)).fill_null("") for name in _ONE_HOT]
-        label, read = pl.select(pl.concat_str(cells, separator=",")).to_series(), one_hot
-    else:
-        label = texts(block.first_of(*_LABELS))
-    itself = model_a == model_b
+    model_a, model_b = sides
+    read, itself = read or _by_label, model_a == model_b
     named = pl.when(itself).then(None).when(label == model_a).then(pl.lit("a")).when(label == model_b).then(pl.lit("b"))
     keys = pl.select(label=label, named=named, itself=itself)
     first, codes = coded(keys)
@@ -86,18 +72,18 @@ def winners_of(
     for (text, side, is_itself), n in zip(keys[first].iter_rows(), np.bincount(codes).tolist(), strict=True):
         own = labels.get(text.strip().lower()) if text is not None else None
         winner = read(text, side) if own is None else replace(labelled(own, _FIRST, _SECOND), raw=text, words=None)
-        if is_itself and winners is None:
-            winner = VoteOutcome(raw=winner.raw, reason="a model against itself")
+        if is_itself:
+            winner = VoteOutcome(raw=text, reason="a model against itself")
         tally.count_winner(winner, against_itself=is_itself, n=n)
         found.append(winner)
+    return _outcomes(found, codes)
+
+
+def _outcomes(found: Sequence[VoteOutcome], codes: npt.NDArray[np.int64]) -> dict[str, pl.Series]:
     reading = {"outcome": "outcome", "strength": "strength", "status_reason": "reason", "value_raw": "raw"}
     made = {name: [getattr(winner, field) for winner in found] for name, field in reading.items()}
     made["status"] = ["unscored" if winner.outcome is None else "scored" for winner in found]
     return {name: pl.Series(name, texts, dtype=pl.String).gather(codes) for name, texts in made.items()}
-
-
-def _of_event(events: Mapping[str, VoteOutcome], at: str | None, _: str | None) -> VoteOutcome:
-    return events[at or ""]
 
 
 def _by_label(label: str | None, named: str | None) -> VoteOutcome:
@@ -106,6 +92,25 @@ def _by_label(label: str | None, named: str | None) -> VoteOutcome:
     return labelled(label, name if named == "a" else _FIRST, name if named == "b" else _SECOND)
 
 
+def _won(frame: pl.DataFrame, sides: Sequence[pl.Series], arena: "Arena", tally: Tally) -> dict[str, pl.Series]:
+    """Read who won: of an event as it says itself, else by an index, three columns with a mark, or a label."""
+    names = {*frame.columns}
+    if WINNER in names:
+        winners, itself = frame[WINNER].to_list(), (sides[0] == sides[1]).to_list()
+        for winner, is_itself in zip(winners, itself, strict=True):
+            tally.count_winner(winner, against_itself=is_itself)
+        return _outcomes(winners, np.arange(len(winners)))
+    label, read = column(frame, "winner", "win"), _by_label
+    if "acceptedIndex" in names:
+        label, read = frame["acceptedIndex"], accepted
+    elif label is None and "winner_model_a" in names:
+        marks = [texts(frame[name]).fill_null("") if name in names else pl.lit("") for name in _ONE_HOT]
+        label, read = pl.select(pl.concat_str(marks, separator=",")).to_series(), one_hot
+    label = nothing(frame) if label is None else texts(label)
+    return winners_of(label, sides, arena.labels, tally, read)
+
+
+_ONE_HOT = ("winner_model_a", "winner_model_b", "winner_tie")
 # Longer texts are prompts or answers, and more columns than this are no table.
 MAX_FACTOR_CHARS = 500
 MAX_FACTORS = 200
@@ -151,42 +156,44 @@ class Arena(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 
-def comparisons(block: VoteBlock, arena: Arena, tally: Tally) -> tuple[pl.DataFrame, Sequence[int]]:
+def comparisons(frame: pl.DataFrame, arena: Arena, tally: Tally) -> tuple[pl.DataFrame, pl.Series]:
     """Make the rows of the votes in a block (without their run), and say where each stands.
 
-    Votes that do not name two models are left out, and told.
+    Votes that do not name two models are left out, and told. A column that the block has not is none of the rows'.
     """
-    sides = [texts(block.first_of(*names)) for names in (("model_a", "left"), ("model_b", "right"))]
+    both = [column(frame, *names) for names in (("model_a", "left"), ("model_b", "right"))]
+    sides = [nothing(frame) if side is None else texts(side) for side in both]
     levels = [side.gather(side.hash(seed=0).arg_unique()).str.strip_chars().fill_null("") for side in sides]
     if any((names == "").any() for names in levels):
         named = pl.select(pl.all_horizontal(side.str.strip_chars().fill_null("") != "" for side in sides)).to_series()
-        tally.add_without_model([place for place, has in zip(block.places, named, strict=True) if not has])
-        block, sides = block.filter(named), [side.filter(named) for side in sides]
-    if not block.frame.height:
-        return pl.DataFrame(), ()
-    items = texts(block.get(arena.item_name))
-    made: dict[str, pl.Series] = {
-        "battle": _battles(block, arena),
-        "event": texts(block.get("event_id")),
-        **{name: counts(block.get(name)) for name in ("event_size", "rank_a", "rank_b")},
-        "item": items.zip_with((items.str.len_chars() <= _NAME_CHARS).fill_null(value=True), digests_of(items)),
-        "model_a": sides[0],
-        "model_b": sides[1],
-        "weight": numbers(block.get("weight")),
-        "session": texts(block.get(arena.session_name)),
-        **{name: texts(block.get(name)) for name in ("app", "scenario", "language", "phase")},
-        **_times(block, tally),
-        **winners_of(block, sides[0], sides[1], arena.labels, tally),
-        **_who_judged(block, arena),
-        **_marks(block, tally),
-        **_nested(block, tally),
-        **_naming(block, tally),
-    }
-    factors = _factors(block, tally)
+        tally.add_without_model(frame.filter(~named)[PLACE].to_list())
+        frame, sides = frame.filter(named), [side.filter(named) for side in sides]
+    if not frame.height:
+        return pl.DataFrame(), frame[PLACE]
+    made = {"battle": _battles(frame, arena), "model_a": sides[0], "model_b": sides[1]}
+    sources = {**_SOURCES, "item": (arena.item_name, _items), "session": (arena.session_name, texts)}
+    for name, (source, read) in sources.items():
+        if (cells := column(frame, source)) is not None:
+            made[name] = read(cells)
+    made |= {**_times(frame, tally), **_won(frame, sides, arena, tally), **_who_judged(frame, arena)}
+    tally.counts[KNOWN_NAMES] += int((~made["anony"]).sum()) if "anony" in made else 0
+    made |= {**_nested(frame, tally), **_naming(frame, tally)}
+    factors = _factors(frame, tally)
     made |= {name: cells.fill_null(made[name]) if name in made else cells for name, cells in factors.items()}
-    turn = _whole(numbers(block.get("turn")))
-    made["turn"] = made["turn"].cast(pl.Int64).fill_null(turn) if "turn" in made else turn
-    return pl.DataFrame(made).with_columns(setting=pl.lit(arena.setting)), block.places
+    if (turn := column(frame, "turn")) is not None:
+        made["turn"] = made["turn"].fill_null(whole(turn)) if "turn" in made else whole(turn)
+    return pl.DataFrame(made).with_columns(setting=pl.lit(arena.setting)), frame[PLACE]
+
+
+def nothing(frame: pl.DataFrame) -> pl.Series:
+    """Return a column of nulls."""
+    return pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
+
+
+def _items(cells: pl.Series) -> pl.Series:
+    """Return names of items; a longer text is a prompt, of which a digest stays."""
+    items = texts(cells)
+    return items.zip_with((items.str.len_chars() <= _NAME_CHARS).fill_null(value=True), digests_of(items))
 
 
 def numbers(cells: pl.Series) -> pl.Series:
@@ -201,8 +208,15 @@ def numbers(cells: pl.Series) -> pl.Series:
 
 def counts(cells: pl.Series) -> pl.Series:
     """Return cells as `as_count` reads each of them."""
-    whole = _whole(numbers(cells))
-    return whole if whole.null_count() == len(whole) else whole.set((whole < 0).fill_null(value=False), None)
+    found = whole(cells)
+    return found.set((found < 0).fill_null(value=False), None)
+
+
+def whole(cells: pl.Series) -> pl.Series:
+    """Return cells as `as_whole` reads each of them."""
+    number = numbers(cells)
+    fits = (number == number.round()) & (number.abs() < _LARGEST)
+    return number.set(~fits.fill_null(value=True), None).cast(pl.Int64)
 
 
 def truths(cells: pl.Series) -> pl.Series:
@@ -214,39 +228,53 @@ def truths(cells: pl.Series) -> pl.Series:
     return read.replace_strict(list(known), list(known.values()), default=None, return_dtype=pl.Boolean)
 
 
-def _whole(number: pl.Series) -> pl.Series:
-    if number.null_count() == len(number):
-        return number.cast(pl.Int64)
-    fits = (number == number.round()) & (number.abs() < _LARGEST)
-    return number.set(~fits.fill_null(value=True), None).cast(pl.Int64)
+# What a column of the rows is read from, and how.
+_SOURCES: dict[str, tuple[str | None, Callable[[pl.Series], pl.Series]]] = {
+    "event": ("event_id", texts),
+    **{name: (name, counts) for name in ("event_size", "rank_a", "rank_b")},
+    "weight": ("weight", numbers),
+    **{name: (name, texts) for name in ("app", "scenario", "language", "phase")},
+    **{name: (name, truths) for name in ("anony", "is_code", "is_refusal")},
+    "evaluation_order": ("evaluation_order", whole),
+}
 
 
-def _battles(block: VoteBlock, arena: Arena) -> pl.Series:
+def _battles(frame: pl.DataFrame, arena: Arena) -> pl.Series:
     """Name votes by their ids, and those that lack one by their number."""
-    ids = [texts(block.get(name)).replace("", None) for name in arena.id_names]
-    named = pl.select(pl.concat_str(ids, separator=".")).to_series() if len(ids) > 1 else next(iter(ids), None)
+    ids = [texts(frame[name]).replace("", None) for name in arena.id_names if name in frame.columns]
+    whole_ids = len(ids) == len(arena.id_names)  # a block of a JSON file may lack a column that others have
+    named = pl.select(pl.concat_str(ids, separator=".")).to_series() if ids and whole_ids else None
     if named is not None and not named.null_count():
         return named
-    number = pl.Series(block.numbers, dtype=pl.Int64).cast(pl.String)
+    number = frame[NUMBER].cast(pl.String)
     return number if named is None else named.fill_null(number)
 
 
-def _who_judged(block: VoteBlock, arena: Arena) -> dict[str, pl.Series]:
-    """Tell people from models that judge: arena users, experts and workers are people."""
-    rater, judge = texts(block.first_of(*arena.rater_names)), texts(block.get("judge"))
-    of_all = pl.Series([arena.judge], dtype=pl.String).new_from_index(0, len(judge))
-    if judge.null_count() == len(judge):
-        return {"rater": rater, "judge": of_all}
+def _who_judged(frame: pl.DataFrame, arena: Arena) -> dict[str, pl.Series]:
+    """Tell people from models that judge: arena users, experts and workers are people. Of a list of judges the first counts."""
+    rater, judge = column(frame, *arena.rater_names), None
+    found = {} if rater is None else {"rater": texts(rater)}
+    of_all = pl.Series([arena.judge], dtype=pl.String).new_from_index(0, frame.height)
+    if "judge" in frame.columns:
+        cells = frame["judge"]
+        judge = texts(
+            series([next(iter(as_list(each)), each) for each in cells]) if cells.dtype == pl.Object else cells
+        )
+    if judge is None or judge.null_count() == len(judge):
+        return {**found, "judge": of_all}
     person = judge.str.to_lowercase().str.contains(f"^(?:{'|'.join(_PEOPLE)})").fill_null(value=False)
+    rater = found.get("rater", nothing(frame))
     return {
         "rater": rater.zip_with(~person, rater.replace("", None).fill_null(judge)),
         "judge": of_all.zip_with(person | judge.is_null() | (judge == ""), judge),
     }
 
 
-def _times(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
-    name = "tstamp" if "tstamp" in block.frame.columns else "timestamp"
-    cells = block.get(name)
+def _times(frame: pl.DataFrame, tally: Tally) -> dict[str, pl.Series]:
+    name = "tstamp" if "tstamp" in frame.columns else "timestamp"
+    cells = column(frame, name)
+    if cells is None:
+        return {}
     read, units = units_of_times(cells)
     tally.count_times(read, units)
     odd = cells.filter(read.is_null() & cells.is_not_null())
@@ -255,24 +283,14 @@ def _times(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     return {"timestamp": read}
 
 
-def _marks(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
-    """Read what an arena says of a vote by a flag, and the order in which a session's votes were given."""
-    there = block.frame.columns
-    found = {name: truths(block.get(name)) for name in ("anony", "is_code", "is_refusal") if name in there}
-    tally.counts[KNOWN_NAMES] += int((~found["anony"]).sum()) if "anony" in found else 0
-    if "evaluation_order" in there:
-        found["evaluation_order"] = _whole(numbers(block.get("evaluation_order")))
-    return found
-
-
-def _naming(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
+def _naming(frame: pl.DataFrame, tally: Tally) -> dict[str, pl.Series]:
     """Mark answers that say whose they are; nothing is said where no answer was kept."""
     found: dict[str, pl.Series] = {}
     for side in SIDES:
         columns = [
-            names_itself(block.nested.get(name, block.get(name)), plain=name.startswith("response"))
+            names_itself(frame[name], plain=name.startswith("response"))
             for name in (f"conversation_{side}", f"response_{side}")
-            if name in block.frame.columns
+            if name in frame.columns
         ]
         named = pl.select(pl.coalesce(*columns)).to_series() if columns else None
         if named is not None and named.null_count() < len(named):
@@ -282,30 +300,30 @@ def _naming(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     return found
 
 
-def _nested(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
+def _nested(frame: pl.DataFrame, tally: Tally) -> dict[str, pl.Series]:
     """Read covariates, tags and the marks of deduplication, of which no two arenas nest theirs alike."""
-    metadata = block.get(METADATA)
-    of_numbers = isinstance(metadata.dtype, pl.Struct) and METADATA not in block.nested  # of a Parquet file
-    there = [name for name in _STRUCTURES if name in block.frame.columns and not (of_numbers and name == METADATA)]
-    parts = {name: _objects(block, name, tally) for name in there}
-    members = metadata.struct.unnest().to_dict().items() if of_numbers else _members(parts.get(METADATA, []))
+    there = [name for name in _STRUCTURES if name in frame.columns and frame.schema[name] != pl.Struct]
+    parts = {name: _objects(frame, name, tally) for name in there}
+    members: Iterable[tuple[str, list[object] | pl.Series]] = _members(parts.get(METADATA, []))
+    if METADATA in frame.columns and METADATA not in parts:  # of a Parquet file
+        members = frame[METADATA].struct.unnest().to_dict().items()
     found: dict[str, pl.Series] = {}
-    for name, values in chain(_tokens(block), members):
+    for name, values in chain(_tokens(frame), members):
         if name == "turns":
-            found["turn"] = _whole(_sums(values))
-        elif (numbers_ := _sums(values)).null_count() < len(values) and _may_keep(own := side_last(name), tally):
-            found[own] = numbers_.fill_null(found[own]) if own in found else numbers_
+            found["turn"] = whole(_sums(values))
+        elif (amounts := _sums(values)).null_count() < len(values) and _may_keep(own := side_last(name), tally):
+            found[own] = amounts.fill_null(found[own]) if own in found else amounts
     for name, values in _members(parts.get("dedup_tag", [])):
         marks = pl.Series([as_truth(value) for value in values], dtype=pl.Boolean)
         if marks.null_count() < len(marks) and _may_keep(f"dedup_{name}", tally):
             found[f"dedup_{name}"] = marks
             tally.counts[NOT_SAMPLED] += int((~marks).sum()) if name == "sampled" else 0
-    return found | _tags(block, parts)
+    return found | _tags(frame, parts)
 
 
-def _objects(block: VoteBlock, name: str, tally: Tally) -> list[dict[str, object]]:
+def _objects(frame: pl.DataFrame, name: str, tally: Tally) -> list[dict[str, object]]:
     """Return the objects of a column, empty where there is none; cells that hold anything else are counted."""
-    cells = block.nested.get(name) or block.get(name).to_list()
+    cells = frame[name].to_list()
     read = [structured(cell) for cell in cells]
     if n := sum(each is None and cell not in (None, {}, "", "{}") for each, cell in zip(read, cells, strict=True)):
         tally.unread[name] += n
@@ -331,12 +349,12 @@ def _sums(values: list[object] | pl.Series) -> pl.Series:
     return pl.Series([sum(some) if some else None for some in known], dtype=pl.Float64)
 
 
-def _tokens(block: VoteBlock) -> Iterator[tuple[str, list[object]]]:
+def _tokens(frame: pl.DataFrame) -> Iterator[tuple[str, list[object] | pl.Series]]:
     """Add up the tokens of the answers where conversations count them and no metadata do."""
-    if METADATA in block.nested or isinstance(block.get(METADATA).dtype, pl.Struct):
+    if METADATA in frame.columns and frame.schema[METADATA] != pl.String:
         return
     for side in SIDES:
-        talks = block.nested.get(f"{TOKENS}_{side}", block.nested.get(f"conversation_{side}", []))
+        talks = column_of_objects(frame, f"{TOKENS}_{side}") or column_of_objects(frame, f"conversation_{side}")
         counted = [
             [as_number(message.get("num_tokens")) for message in dicts(talk) if message.get("role") == "assistant"]
             for talk in talks
@@ -348,37 +366,43 @@ def _tokens(block: VoteBlock) -> Iterator[tuple[str, list[object]]]:
             )
 
 
-def _tags(block: VoteBlock, parts: Mapping[str, list[dict[str, object]]]) -> dict[str, pl.Series]:
+def column_of_objects(frame: pl.DataFrame, name: str) -> list[object]:
+    """Return the lists and objects of a column; nothing where it holds none."""
+    return frame[name].to_list() if frame.schema.get(name) == pl.Object else []
+
+
+def _tags(frame: pl.DataFrame, parts: Mapping[str, list[dict[str, object]]]) -> dict[str, pl.Series]:
     """Return the categories that hold for a vote's prompt, and the scores among them."""
-    tagged = [name for name in ("category_tag", "occupational_tags") if name in parts]
-    n, code = block.frame.height, truths(block.get("is_code")).to_list()
-    if not (tagged or "tags" in block.frame.columns or any(code)):
+    is_code = column(frame, "is_code")
+    code = [None] * frame.height if is_code is None else truths(is_code).to_list()
+    if not ({"category_tag", "occupational_tags"} & parts.keys() or "tags" in frame.columns or any(code)):
         return {}
-    nothing: list[dict[str, object]] = [{}] * n
-    categories, jobs = parts.get("category_tag", nothing), parts.get("occupational_tags", nothing)
+    nothing_said: list[dict[str, object]] = [{}] * frame.height
+    categories, jobs = parts.get("category_tag", nothing_said), parts.get("occupational_tags", nothing_said)
+    own_tags = frame["tags"].to_list() if "tags" in frame.columns else nothing_said
     rows: list[dict[str, object]] = []
     known: dict[str, tuple[list[str], dict[str, int]]] = {}
-    for of_all, job, own, is_code in zip(categories, jobs, block.nested.get("tags", [None] * n), code, strict=True):
+    for of_all, job, own, holds_code in zip(categories, jobs, own_tags, code, strict=True):
         key = repr(of_all)  # few differ
         known[key] = known.get(key) or tags_of(of_all)
         tags, scores = [*known[key][0]], known[key][1]
         tags += [name for name, holds in job.items() if holds is True]
         tags += [text for tag in as_list(own) if (text := as_text(tag)) is not None]
-        tags += ["code"] if is_code else []
+        tags += ["code"] if holds_code else []
         rows.append({**scores, "tags": list(dict.fromkeys(tags)) if of_all or job or tags else None})
-    frame = columns_of_rows(rows, "comparisons")
-    return {name: frame[name] for name in frame.columns}
+    return columns_of_rows(rows, "comparisons").to_dict()
 
 
-def _factors(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
+def _factors(frame: pl.DataFrame, tally: Tally) -> dict[str, pl.Series]:
     """Keep every further plain column under its own name."""
     kept: dict[str, pl.Series] = {}
-    for column in block.frame.iter_columns():
-        name, cells = column.name, column
-        if name in _USED or name in NESTED or name in TEXTS or name.startswith(TOKENS):
+    for given in frame.iter_columns():
+        name = given.name
+        if name in _USED or name in NESTED or name in TEXTS or name.startswith("\x00"):
             continue
-        if name in block.nested:
+        if given.dtype == pl.Object:
             _drop(name, tally)
+        cells = texts(given) if given.dtype == pl.Object else given
         is_long = cells.str.len_chars() > MAX_FACTOR_CHARS if cells.dtype == pl.String else None
         if is_long is not None and is_long.any():
             _drop(name, tally)

@@ -16,19 +16,22 @@ from msgspec.structs import replace
 from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.loaders.arena_cells import ANSWERS, MAX_CELL_CHARS, VoteOutcome, labelled, parsed_list, sides_of
 from evalstats.loaders.arena_records import (
+    NUMBER,
+    PLACE,
     TEXTS,
-    Cells,
+    WINNER,
     Tally,
-    VoteBlock,
+    column,
     column_blocks,
-    columns_from,
     columns_of,
+    frame_of,
+    of_table,
     place_word,
     texts,
 )
-from evalstats.loaders.arena_rows import Arena, comparisons
+from evalstats.loaders.arena_rows import Arena, comparisons, nothing
 from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.blocks import SkippedRows, TableFile, open_table, own_name
+from evalstats.loaders.blocks import SkippedRows, open_table, own_name
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.column_map import ColumnMap, column_named
 from evalstats.loaders.rows import MOST_KEYS, GroupCounter
@@ -204,9 +207,10 @@ class ArenaVotesLoader(SingleFileLoader):
             frame, places = comparisons(block, arena, tally)
             if not frame.height:
                 continue
-            if sizes is not None:
+            if sizes is not None and "event" in frame.columns:
                 of_event = frame.select("event").join(sizes, on="event", how="left", maintain_order="left")["size"]
-                frame = frame.with_columns(pl.col("event_size").fill_null(of_event))
+                given = frame["event_size"].fill_null(of_event) if "event_size" in frame.columns else of_event
+                frame = frame.with_columns(event_size=given)
             if arena.id_names and (again := seen.again(frame.select("battle"))).any():
                 first = again.arg_true()[0]
                 raise InputError(
@@ -237,15 +241,8 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     names: frozenset[str]
-    blocks: Callable[[], Iterator[VoteBlock]]
+    blocks: Callable[[], Iterator[pl.DataFrame]]
     left_out: SkippedRows = msgspec.field(default_factory=SkippedRows)
-
-
-def _inner_blocks(table: TableFile, names: frozenset[str]) -> Iterator[tuple[dict[str, Cells], Sequence[int]]]:
-    """Yield the votes that lie inside a JSON document, or whose columns do."""
-    for block in table.blocks():
-        columns = {own_name(cells.name): cells for cells in block.frame.iter_columns()}
-        yield {name: cells for name, cells in columns.items() if name in names}, block.places.to_list()
 
 
 def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
@@ -260,14 +257,14 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
     for name, sources in map_.columns.items():
         if name == "winner" and scores:
             continue
-        column = column_named(sources[0])
-        if len(sources) != 1 or column is None:
+        source = column_named(sources[0])
+        if len(sources) != 1 or source is None:
             raise InputError(f"{name}={','.join(sources)} has no meaning for votes; name one column")
-        if column not in names:
-            raise InputError(f"there is no column {column!r} for {name}; the votes have {', '.join(sorted(names))}")
-        if column in rename:
-            raise InputError(f"column {column!r} is mapped to {rename[column]} and to {name}; give each its own")
-        rename[column] = _CALLED.get(name, name)
+        if source not in names:
+            raise InputError(f"there is no column {source!r} for {name}; the votes have {', '.join(sorted(names))}")
+        if source in rename:
+            raise InputError(f"column {source!r} is mapped to {rename[source]} and to {name}; give each its own")
+        rename[source] = _CALLED.get(name, name)
     foreign = [name for name in map_.values if name != "winner"]
     if foreign or map_.metrics or map_.scale is not None:
         what = f"[values.{foreign[0]}]" if foreign else "a scale or metrics"
@@ -284,27 +281,30 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
 
     left_out = SkippedRows()
 
-    def blocks() -> Iterator[VoteBlock]:
+    def blocks() -> Iterator[pl.DataFrame]:
         number = 0
-        found_in = column_blocks(head, left_out.anew()) if table is None else _inner_blocks(table, names)
-        for columns, places in found_in:
-            named = {rename.get(name, name): cells for name, cells in columns.items()}
-            block = VoteBlock.of(named, places, range(number, number + len(places)))
-            number += len(places)
+        # What lies inside a JSON document, or in columns that hold JSON, is read as a table.
+        found_in = column_blocks(head, left_out.anew()) if table is None else map(of_table, table.blocks())
+        for columns in found_in:
+            block = pl.DataFrame([cells.alias(rename.get(cells.name, cells.name)) for cells in columns.iter_columns()])
+            block = block.with_row_index(NUMBER, offset=number)
+            number += block.height
             made = _made(block, [rename.get(name, name) for name in scores or ()])
-            frame = block.frame.with_columns(*(pl.lit(value).alias(name) for name, value in constants.items()), **made)
-            yield from _pairs(replace(block, frame=frame), events=is_event(found))
+            block = block.with_columns(*(pl.lit(value).alias(name) for name, value in constants.items()), **made)
+            yield from _pairs(block) if is_event(found) else [block]
 
     return VoteFile(names=found, blocks=blocks, left_out=left_out)
 
 
-def _made(block: VoteBlock, scores: Sequence[str]) -> dict[str, pl.Series]:
+def _made(block: pl.DataFrame, scores: Sequence[str]) -> dict[str, pl.Series]:
     """Return the winner where the side with the higher score won, and the sides where a vote says who won and who lost."""
-    if "loser" in block.frame.columns and "model_a" not in block.frame.columns:
-        return sides_of(texts(block.get("winner")), texts(block.get("loser")))
+    if "loser" in block.columns and "model_a" not in block.columns:
+        return sides_of(
+            *(texts(block[name]) if name in block.columns else nothing(block) for name in ("winner", "loser"))
+        )
     if not scores:
         return {}
-    of_a, of_b = (texts(block.get(name)).cast(pl.Float64, strict=False) for name in scores)
+    of_a, of_b = (texts(block[name]).cast(pl.Float64, strict=False) for name in scores)
     sides = [(of_a > of_b, "model_a"), (of_a < of_b, "model_b"), (of_a == of_b, "tie")]
     winner = pl.coalesce(*(pl.when(won).then(pl.lit(side)) for won, side in sides))
     return {"winner": pl.select(winner).to_series()}
@@ -316,9 +316,9 @@ def _scores_of_sides(map_: ColumnMap, names: frozenset[str]) -> tuple[str, str] 
     first, more, second = (part.strip() for part in source.partition(">"))
     if source in names or not more:
         return None
-    for column in (first, second):
-        if column not in names:
-            raise InputError(f"there is no column {column!r} for winner; the votes have {', '.join(sorted(names))}")
+    for name in (first, second):
+        if name not in names:
+            raise InputError(f"there is no column {name!r} for winner; the votes have {', '.join(sorted(names))}")
     return first, second
 
 
@@ -378,38 +378,31 @@ def arena_of(names: frozenset[str], stem: str) -> Arena:
     return replace(arena, item_name=next((name for name in items if name in names), None))
 
 
-def _pairs(block: VoteBlock, *, events: bool) -> Iterator[VoteBlock]:
-    """Yield a block of pairs as it is; of events, the pairs of each."""
-    if not events:
-        yield block
-        return
+def _pairs(block: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the pairs of events, and for one that names no two models a pair without models."""
     records: list[dict[str, object]] = []
-    winners: list[VoteOutcome] = []
-    places: list[int] = []
-    numbers: list[int] = []
-    for place, number, record in zip(block.places, block.numbers, block.records(), strict=True):
+    for record in block.iter_rows(named=True):
         known = {name: value for name, value in record.items() if value is not None}
-        unnamed: dict[str, object] = {"models": None}
-        pairs = list(pairs_of(known, number)) if len(models_of(known)) > 1 else [(unnamed, VoteOutcome(raw=None))]
-        for pair, winner in pairs:
-            records.append(pair)
-            winners.append(winner)
-            places.append(place)
-            numbers.append(number)
+        where = {name: record[name] for name in (PLACE, NUMBER)}
+        pairs = [{**where, **pair, WINNER: winner} for pair, winner in pairs_of(known, record[NUMBER])]
+        records += pairs or [{**where, WINNER: VoteOutcome(raw=None)}]
         if len(records) >= BATCH_ROWS:
-            yield VoteBlock.of(columns_from(records), places, numbers, winners=winners)
-            records, winners, places, numbers = [], [], [], []
+            yield frame_of(records)
+            records = []
     if records:
-        yield VoteBlock.of(columns_from(records), places, numbers, winners=winners)
+        yield frame_of(records)
 
 
 def _event_sizes(votes: VoteFile) -> pl.DataFrame:
     """Count the models of every event, in a first pass over the file; an event is one turn with K answers."""
     known = pl.DataFrame(schema={"event": pl.String, "model": pl.String})
     for block in votes.blocks():
-        event = texts(block.get("event_id"))
-        sides = [pl.DataFrame({"event": event, "model": texts(block.get(side))}) for side in ("model_a", "model_b")]
-        known = pl.concat([known, *sides]).drop_nulls().unique()
+        event = column(block, "event_id")
+        both = [column(block, side) for side in ("model_a", "model_b")]
+        sides = [
+            {"event": texts(event), "model": texts(side)} for side in both if side is not None and event is not None
+        ]
+        known = pl.concat([known, *map(pl.DataFrame, sides)]).drop_nulls().unique()
     return known.group_by("event").agg(pl.len().cast(pl.Int64).alias("size")).filter(pl.col("size") > 1)
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.grammar import comma_list
 from evalstats.loaders.arena_cells import labelled, sides_of
-from evalstats.loaders.arena_records import Tally, VoteBlock
+from evalstats.loaders.arena_records import Tally
 from evalstats.loaders.arena_rows import winners_of
 from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.binder import NOTHING_FITS, assigned
@@ -531,8 +531,7 @@ def _with_outcomes(table: pl.DataFrame, labels: dict[str, str], tally: Tally) ->
             doubtful = sides[0].is_in([*own]) | sides[1].is_in([*own])
             meant = text.set(doubtful, None)
             tally.counts[_SAME] += int(doubtful.sum())
-    block = VoteBlock(frame=pl.DataFrame({"winner": meant}))
-    won = winners_of(block, sides[0], sides[1], {**labels, "\x00a": "a", "\x00b": "b"}, tally)
+    won = winners_of(meant, sides, {**labels, "\x00a": "a", "\x00b": "b"}, tally)
     kept = {name: cells for name, cells in won.items() if name != "strength" or name not in table.columns}
     return table.with_columns(**{**kept, "value_raw": text}).drop("winner")
 

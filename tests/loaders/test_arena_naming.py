@@ -101,7 +101,7 @@ PARTS = [{"type": "text", "text": "I'm ChatGPT.", "image": None}]
     ],
 )
 def test_conversations_of_every_shape(conversation: object, names: bool | None) -> None:
-    (found,) = names_itself([conversation], plain=False)
+    (found,) = names_itself(pl.Series([conversation], dtype=pl.Object), plain=False)
     # A cell of text that no assistant names itself in is not parsed, and what the user says does not count.
     assert found == names or (isinstance(conversation, str) and not found and not names)
     if isinstance(conversation, str):
