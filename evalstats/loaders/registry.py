@@ -59,7 +59,7 @@ _MODULES: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("formats.openai_evals", "FORMAT", _JSON),
     ("formats.ragas", "FORMAT", _ANY),
     ("formats.mlflow", "FORMAT", _JSON),
-    ("tau2_bench", "LOADER", _JSON),
+    ("formats.tau2_bench", "FORMAT SUBMISSION", _JSON),
     ("formats.rutbench", "FORMAT", _JSON),
     ("formats.tenacious", "PAIRS EVALUATION ABLATION", _JSON),
     ("formats.tenacious_arms", "FORMAT", _JSON),

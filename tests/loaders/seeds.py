@@ -143,7 +143,6 @@ def _tau2() -> list[Tree]:
             "results.json": _json(test_tau2_bench.results(None, simulation_index=index)),
             "simulations/s-3-0.json": _json(test_tau2_bench.sim("3")),
         },
-        {"submission.json": _json(test_tau2_bench.submission())},
     ]
 
 
@@ -355,6 +354,7 @@ SEEDS: dict[str, list[Tree]] = {
     "openai-evals": [{"x.jsonl": _lines([*_LOG, test_openai_evals.report(accuracy=0.5, boostrap_std=0.02)])}],
     "ragas": [{"m.csv": _csv(_RAGAS)}, {"m.jsonl": _lines(_RAGAS)}],
     "tau2-bench": _tau2(),
+    "tau2-submission": [{"submission.json": _json(test_tau2_bench.submission())}],
     "rutbench": _rutbench(),
     "tenacious": [{"held_out_traces.jsonl": _lines([test_tenacious.pair("a"), test_tenacious.pair("b")])}],
     "tenacious-evaluation": [{"m_dev_eval.json": _json(test_tenacious.evaluation(*_JUDGED_TASKS))}],

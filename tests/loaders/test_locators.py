@@ -185,7 +185,7 @@ def test_tau2_bench_names_the_simulation_its_file_or_its_line_in_the_index(tmp_p
     tau2.write(tmp_path / "b" / "results.json", tau2.results(None, simulation_index=index))
     tau2.write(tmp_path / "b" / "simulations" / "s-3-0.json", tau2.sim("3"))
     places = check(tmp_path / "b", lambda row: row["task_id"])
-    assert places == ["simulations/s-3-0.json", "simulation_index[0]"]
+    assert places == ["simulation_index[0]", "simulations/s-3-0.json"]
 
 
 def test_tenacious_names_the_line_or_the_result(tmp_path: Path) -> None:

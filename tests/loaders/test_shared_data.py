@@ -290,8 +290,8 @@ EXPECTED: dict[str, Reads | Refused] = {
     "tau_bench/tau2_domains_retail_*.json": Refused(f"{BESIDE} task definitions"),
     "tau_bench/tau2_results_dirformat/results.json": Reads("tau2-bench", {"unscored": 1}, indexed),
     "tau_bench/tau2_results_dirformat/simulations/*": Refused("give the folder that holds both"),
-    "tau_bench/tau2_submissions/A_EXAMPLE_*.json": Refused("is a template"),
-    "tau_bench/tau2_submissions/*.json": Reads("tau2-bench", {"aggregates": 815}, pass_rates),
+    "tau_bench/tau2_submissions/A_EXAMPLE_*.json": Refused(f"{BESIDE} the template"),
+    "tau_bench/tau2_submissions/*.json": Reads("tau2-submission", {"aggregates": 815}, pass_rates),
     "tenacious/*held_out_traces.jsonl": Reads("tenacious", {"scored": 528}, lambda path: 4 * n_lines(path)),
     "tenacious/*ablation_results.json": Reads(
         "tenacious-ablation", {"aggregates": 63}, lambda path: 7 * len(document(path)["splits"])
