@@ -720,7 +720,7 @@ def _seconds(call: Callable[[], object]) -> float:
 
 def _protocols() -> dict[str, Any]:
     """Return where the records of each protocol stand, as a `Format` says it."""
-    from evalstats.loaders import every_eval_ever, helm, inspect_log, lm_eval
+    from evalstats.loaders import every_eval_ever, inspect_log, lm_eval
     from evalstats.loaders.record_columns import record_of
 
     def of(record: Any, *lists: str) -> SimpleNamespace:
@@ -729,7 +729,6 @@ def _protocols() -> dict[str, Any]:
     return {
         "lm-eval": of(record_of(lm_eval.USED, ["acc"])),
         "every-eval-ever": of(every_eval_ever.EvalSample),
-        "helm": of(helm.Statistics),
         "inspect": of(inspect_log.LoggedSample, "samples"),
     }
 

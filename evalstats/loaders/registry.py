@@ -109,7 +109,7 @@ _MODULES: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("formats.wildbench", "SCORES PAIRS", _ANY),
     ("formats.langsmith", "FORMAT RUNS PAGE", _ANY),
     ("formats.braintrust", "FORMAT", _ANY),
-    ("helm", "LOADER", _JSON),
+    ("formats.helm", "FORMAT", _JSON),
     ("formats.terminal_bench", "FORMAT", _JSON),
     ("formats.bfcl", "FORMAT", _JSON),
     ("formats.swe_bench", "FORMAT", _JSON),

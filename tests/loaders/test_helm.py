@@ -12,7 +12,7 @@ import pytest
 import evalstats as es
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Source
-from evalstats.loaders.helm import LOADER, perturbation_name
+from evalstats.loaders.formats.helm import FORMAT, perturbation_name
 from evalstats.loaders.registry import plan
 
 TYPOS = {"name": "typos", "robustness": True, "fairness": False, "computed_on": "perturbed", "prob": 0.05}
@@ -200,9 +200,8 @@ def test_states_of_instances(tmp_path: Path) -> None:
     ]
     (run,) = data.runs.to_dicts()
     assert (run["n_scored"], run["n_error"], run["n_unscored"]) == (1, 2, 3)
-    failed, without = (problem.message for problem in data.problems)
-    assert failed.startswith("1 requests failed")
-    assert without.startswith("2 instances have requests and no statistics")
+    (failed,) = (problem.message for problem in data.problems)
+    assert failed.startswith("2 scores are of requests that failed")
 
 
 def test_tokens_that_are_no_count_are_null(tmp_path: Path) -> None:
@@ -285,7 +284,7 @@ def test_a_text_to_be_predicted_is_scored_by_its_likelihood(tmp_path: Path) -> N
     settings = spec(method="language_modeling")
     instances = [entry("id1", stat("logprob", -12.5), stat("num_bytes", 40))]
     data = es.read(folder(tmp_path / "run", spec=settings, instances=instances, stats=[stat("bits_per_byte", 0.9)]))
-    assert data.metrics.select("metric", "higher_is_better").rows() == [("logprob", True), ("bits_per_byte", False)]
+    assert dict(data.metrics.select("metric", "higher_is_better").rows()) == {"logprob": True, "bits_per_byte": False}
 
 
 def test_published_numbers_alone_are_aggregates(tmp_path: Path) -> None:
@@ -326,9 +325,9 @@ def test_packed_files_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"state": {"adapter_spec": {}, "request_states": [request("id1", "a")]}}, "holds requests and no scores"),
-        ({"spec": spec()}, "has no results"),
-        ({"instances": [{"instance_id": None, "stats": 3}]}, "none of its 1 entries"),
+        ({"state": {"adapter_spec": {}, "request_states": [request("id1", "a")]}}, "has no scores"),
+        ({"spec": spec()}, "has no scores"),
+        ({"instances": [{"instance_id": None, "stats": 3}]}, "none of its statistics could be read; 1 of 1"),
     ],
 )
 def test_what_holds_no_scores_is_refused_in_words(tmp_path: Path, files: dict[str, object], said: str) -> None:
@@ -343,7 +342,7 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFileError, match=r"per_instance_stats\.json"):
         es.read(where, strict=True)
     path.write_text('{"instance_id": "x", "stats": []}')
-    with pytest.raises(InputError, match="a list of statistics of instances was expected"):
+    with pytest.raises(InputError, match="a list of statistics was expected"):
         es.read(where, format="helm")
 
 
@@ -356,6 +355,6 @@ def test_names_of_perturbations() -> None:
 
 def test_files_group_by_folder(tmp_path: Path) -> None:
     paths = [tmp_path / name / file for name in "ab" for file in ("run_spec.json", "per_instance_stats.json")]
-    parts = list(LOADER.plan(paths))
+    parts = list(FORMAT.plan(paths))
     assert all(isinstance(part, Source) and part.path.name == "per_instance_stats.json" for part in parts)
     assert len(parts) == 2
