@@ -158,11 +158,10 @@ def test_the_model_without_a_summary(tmp_path: Path, folder: str, name: str, mod
     assert ("it is called" in told(data)) == (model == "sums")
 
 
-def test_a_dataset_that_failed_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableFileError, match="the harness failed on it: no such dataset"):
-        load(write(tmp_path, dataset(error="no such dataset")))
+@pytest.mark.parametrize("content", [dataset(error="no such dataset"), [1]])
+def test_a_dataset_without_a_result_is_refused(tmp_path: Path, content: object) -> None:
     with pytest.raises(UnreadableFileError, match="none of its questions could be read"):
-        load(write(tmp_path, [1]))
+        load(write(tmp_path, content))
 
 
 def test_other_questions_under_one_configuration_are_never_paired(tmp_path: Path) -> None:
@@ -231,6 +230,6 @@ def test_a_dataset_of_a_whole_run_without_results_is_told(tmp_path: Path) -> Non
     content = whole(of_whole("sums", result("2+2?", completion())), {**of_whole("sorts"), "error": "out of memory"})
     data = load(write(tmp_path, content, "x", "results.json"))
     assert data.outcomes.height == 1
-    assert "holds no question of 'sorts' (the harness failed on it: out of memory)" in told(data, "error")
-    with pytest.raises(UnreadableFileError, match="holds no dataset with results"):
+    assert "(a dataset without results): categories[0].datasets[1]" in told(data, "error")
+    with pytest.raises(UnreadableFileError, match="none of its questions could be read"):
         load(write(tmp_path, whole(), "y", "results.json"))

@@ -10,21 +10,19 @@ told apart.
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from itertools import compress
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 from msgspec import Struct, convert
 
-from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Source, plain_name, read_head, readable_name
+from evalstats.loaders.base import Source, plain_name, readable_name
 from evalstats.loaders.format import Format, FormatFile, Scalar, Sign
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, as_time, first_line, json_text
 from evalstats.schema.data import Problem
 
-_WHOLE: Final = frozenset({"metadata", "categories"})
 _SUMMARY: Final = "summary.json"
+_WHOLE: Final = "results.json"
 _RUN_FOLDER: Final = re.compile(r"(?P<model>.+?)_\d{8}_\d{6}")
 _NO_ANSWER: Final = "no answer stood between the tags, which the benchmark scores itself"
 _SILENT: Final = (
@@ -32,7 +30,7 @@ _SILENT: Final = (
 )
 _AGAIN: Final = "{n} questions appear in the file more than once; each is an item of its own, numbered #2, #3, ..."
 _FEWER: Final = "{n} questions have fewer completions than were asked for, since requests failed; those are missing"
-_OF_DATASET: Final = ("name", "category", "config", "system_prompt", "completions_per_prompt", "error")
+_OF_DATASET: Final = ("name", "category", "config", "system_prompt", "completions_per_prompt")
 
 
 class _Completion(Struct):
@@ -58,7 +56,6 @@ class _Dataset(Struct):
     config: Any = None
     system_prompt: Any = None
     completions_per_prompt: Any = None
-    error: Any = None
     results: list[_Result | Scalar] | Scalar = None
 
 
@@ -68,24 +65,14 @@ class _Record(_Result):
     datasets: list[_Dataset | Scalar] | None = None
 
 
-def _is_whole(path: Path) -> bool:
-    """Whether a file holds a whole run: its datasets by category."""
-    try:
-        return read_head(path).keys >= _WHOLE
-    except UnreadableFileError:
-        return False  # reading it says why
-
-
 def _grouped(files: Sequence[Path]) -> Iterable[Source | Problem]:
     """Put each dataset together with the summary of its run; `--full-results` writes all datasets once more."""
     summaries = {path.parent: path for path in files if plain_name(path) == _SUMMARY}
-    others = {path: _is_whole(path) for path in files if plain_name(path) != _SUMMARY}
-    datasets = [path for path, whole in others.items() if not whole]
+    results = [path for path in files if plain_name(path) != _SUMMARY]
     used: set[Path] = set()
-    for path, whole in others.items():
-        if whole and not any(path.parent in dataset.parents for dataset in datasets):
-            yield Source(path=path)
-    for path in datasets:
+    for path in results:
+        if plain_name(path) == _WHOLE and any(path.parent in other.parents for other in results if other != path):
+            continue
         beside = [summaries[up] for up in path.parents[:2] if up in summaries][:1]
         used |= {*beside}
         yield Source(path=path, companions=(*beside,))
@@ -98,12 +85,6 @@ def _grouped(files: Sequence[Path]) -> Iterable[Source | Problem]:
 def _item(question: object) -> str:
     text = question if isinstance(question, str) else json_text(question)
     return hashlib.sha1(text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()[:12]
-
-
-def _nothing(dataset: _Dataset) -> str:
-    failed = first_line(dataset.error)
-    why = f"the harness failed on it: {failed}" if failed else "it has no results"
-    return f"holds no question of {dataset.name!r} ({why}); leave it out or run it again"
 
 
 def _run(dataset: _Dataset, file: FormatFile[_Record], part: str) -> tuple[str, int | None]:
@@ -134,37 +115,30 @@ def _run(dataset: _Dataset, file: FormatFile[_Record], part: str) -> tuple[str, 
 
 def _questions(records: list[_Record], file: FormatFile[_Record]) -> tuple[list[_Result], list[str]]:
     """Return the questions of a dataset, or of all datasets of a run; one without a completion has one that failed."""
-    found: list[_Result] = []
-    places: list[str] = []
     about = convert({name: file.members[name] for name in _OF_DATASET if name in file.members}, _Dataset)
-    own = [record.datasets is None for record in records]
-    _take(about, compress(records, own), "", file, found)
-    places += compress(file.locators, own)
+    asked: list[tuple[_Dataset, str, _Result, str]] = []
     for record, place in zip(records, file.locators, strict=True):
+        if record.datasets is None:
+            asked.append((about, "", record, place))
         for at, dataset in enumerate(record.datasets or ()):
-            results = dataset.results if isinstance(dataset, _Dataset) and isinstance(dataset.results, list) else []
-            if isinstance(dataset, _Dataset) and results:
-                _take(dataset, results, as_text(dataset.name) or file.source.stem, file, found)
-                places += [f"{place}.datasets[{at}].results[{n}]" for n in range(len(results))]
-            elif isinstance(dataset, _Dataset):
-                file.problems += file.source.notes([_nothing(dataset)], "error")
-    return found, places
-
-
-def _take(
-    dataset: _Dataset, results: Iterable[_Result | Scalar], part: str, file: FormatFile[_Record], found: list[_Result]
-) -> None:
-    run, wanted, task = "", None, as_text(dataset.name) or file.source.stem
-    for each in results:
-        if not run:
-            run, wanted = _run(dataset, file, part)
-        result = each if isinstance(each, _Result) else _Result()
-        result.run, result.task, result.category = run, task, as_text(dataset.category)
+            where = f"{place}.datasets[{at}]"
+            if not isinstance(dataset, _Dataset) or not isinstance(dataset.results, list) or not dataset.results:
+                file.leave_out("a dataset without results", where)
+                continue
+            results = [each if isinstance(each, _Result) else _Result() for each in dataset.results]
+            part = as_text(dataset.name) or file.source.stem
+            asked += [(dataset, part, each, f"{where}.results[{n}]") for n, each in enumerate(results)]
+    runs = {
+        part: _run(dataset, file, part) for part, dataset in {part: dataset for dataset, part, _, _ in asked}.items()
+    }
+    for dataset, part, result, _ in asked:
+        result.run, wanted = runs[part]
+        result.task, result.category = as_text(dataset.name) or file.source.stem, as_text(dataset.category)
         completions = result.completions if isinstance(result.completions, list) else []
         file.count(_FEWER, bool(completions) and wanted is not None and len(completions) < wanted)
         failed = first_line(result.error) or "the question has no completion"
         result.completions = completions or [_Completion(error=failed)]
-        found.append(result)
+    return [result for _, _, result, _ in asked], [place for *_, place in asked]
 
 
 def _arranged(frame: pl.DataFrame, file: FormatFile[_Record]) -> pl.DataFrame:
@@ -174,14 +148,6 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[_Record]) -> pl.DataFrame:
         item=pl.when(again > 0).then(pl.format("{}#{}", "item", again + 1)).otherwise("item"),
         status_reason=pl.when(pl.col("_answer").is_null()).then(pl.lit(_NO_ANSWER)),
     )
-
-
-def _finish(file: FormatFile[_Record]) -> None:
-    if not file.runs and file.head.shape == "object":
-        about = {name: file.members[name] for name in _OF_DATASET if name in file.members}
-        nothing = "holds no dataset with results; the results of a run were expected"
-        message = nothing if file.head.keys >= _WHOLE else _nothing(convert(about, _Dataset))
-        raise UnreadableFileError(f"{file.source.path}: {message}")
 
 
 FORMAT: Final = Format(
@@ -226,5 +192,5 @@ FORMAT: Final = Format(
     ),
     counts={_SILENT: pl.col("status_reason") == _NO_ANSWER},
     naming="The model stands in summary.json or in the name of a folder (<model>_<date>_<time>) only",
-    finish=_finish,
+    expected="A dataset with results, or a whole run, was expected; of a dataset that failed, its `error` says why",
 )
