@@ -5,7 +5,7 @@ contradict each other or none says what became of it. Issues without a predictio
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ import polars as pl
 from evalstats.grammar import comma_list
 from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sign
 from evalstats.loaders.format_columns import texts
-from evalstats.loaders.rows import Row, held
+from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_text, as_time, first_line
 
 METRIC: Final = "resolved"
@@ -29,8 +29,7 @@ _ERRORS: Final = {
     "no_logs": "the evaluation left no log",
 }
 # Lists of issues that were tried and not resolved. A system that gives no patch has failed, as upstream counts it.
-_NO_PATCH: Final = ("empty_patch_ids", "no_generation", "none")
-_FAILURES: Final = (*_NO_PATCH, "no_apply", "unresolved_ids")
+_FAILURES: Final = ("empty_patch_ids", "no_generation", "none", "no_apply", "unresolved_ids")
 _RESOLVED: Final = ("resolved_ids", "resolved")
 # Lists of issues that went so far, and the list without which those have failed, or which say no more.
 _REACHED: Final = {
@@ -50,9 +49,10 @@ _GENERIC: Final = frozenset({
 # A run id has a letter before any digit, or is a date: the end of gpt-4.1 and of claude-3.5-sonnet is none.
 _RUN_ID = re.compile(r"(?P<model>.+)\.(?P<run>[A-Za-z_][\w-]*|\d{6,}[\w-]*)")
 _DATED = re.compile(r"(?P<year>20\d\d)(?P<month>\d\d)(?P<day>\d\d)_(?P<model>.+)")
-_REPO: Final = re.compile(r"(?:instance_)?(?P<owner>[\w.-]+?)__(?P<name>[\w.-]+?)-(?:\d+|[0-9a-f]{40})(?:-v\w+)?")
-_PULL: Final = re.compile(r"(?P<owner>[\w.-]+)/(?P<name>[\w.-]+):pr-\d+")
-_SPLITS: Final = ("lite", "verified", "test", "multimodal", "multilingual", "bash-only")
+_REPO: Final = r"^(?:instance_)?([\w.-]+?)(?:__|/)([\w.-]+?)(?:-(?:\d+|[0-9a-f]{40})(?:-v\w+)?|:pr-\d+)$"
+# The repository of an issue, by which runs may be clustered.
+REPO: Final = pl.concat_str(*(pl.col("item").str.extract(_REPO, group) for group in (1, 2)), separator="/")
+_NONE: Final = pl.Series("item", [], dtype=pl.String)
 _ONLY: Final = (
     "names the {n} issues that were resolved and not those that were tried in vain: its mean says nothing. "
     "Read the report of the run (<model>.<run id>.json) or the report of every issue instead"
@@ -91,36 +91,16 @@ def benchmark_of(item: str) -> str:
     """
     if item.startswith("instance_"):
         return "SWE-bench Pro"
-    return "Multi-SWE-bench" if _PULL.fullmatch(item) else "SWE-bench"
-
-
-def repos_of(items: Sequence[str]) -> pl.Series:
-    """Return the repositories of issues, by which runs may be clustered; what stands before the number is looked at once.
-
-    >>> repos_of(["django__django-11099", "a/b:pr-7", "task 7"]).to_list()
-    ['django/django', 'a/b', None]
-    """
-    parted = [item.rpartition("-")[::2] for item in items]
-    known = {
-        stem: _REPO.fullmatch(f"{stem}-1") or _PULL.fullmatch(f"{stem}-1") for stem in {stem for stem, _ in parted}
-    }
-    found = [
-        known[stem] if number.isdecimal() else _REPO.fullmatch(item)
-        for (stem, number), item in zip(parted, items, strict=True)
-    ]
-    return pl.Series("repo", [f"{each['owner']}/{each['name']}" if each else None for each in found], dtype=pl.String)
+    return "Multi-SWE-bench" if ":pr-" in item else "SWE-bench"
 
 
 def _ids(name: str, value: object, file: FormatFile[Any]) -> pl.Series:
     """Return the ids of a list, each once; what is none is counted."""
-    listed = as_list(value)
-    found = texts(listed if {*map(type, listed)} == {str} else [part for part in listed if isinstance(part, str)])
-    found = found.filter(found != "")
-    if not isinstance(value, list) and value is not None:
-        file.note(f"{name} is {held(value)}, not a list of ids, and is dropped")
+    listed = as_list(value) or ([None] if value else [])
+    found = [part for part in listed if isinstance(part, str) and part]
+    ids = texts([*dict.fromkeys(found)])
     if len(found) < len(listed):
         file.note(f"{len(listed) - len(found)} entries of {name} are not ids and are dropped")
-    ids = found.unique(maintain_order=True)
     if len(ids) < len(found):
         file.note(f"{len(found) - len(ids)} entries of {name} repeat an id and count once")
     return ids
@@ -137,29 +117,25 @@ def _outcomes(lists: Mapping[str, pl.Series], reasons: Row) -> pl.DataFrame:
     if "with_logs" in lists:
         fates["generated"] = ("error", _ERRORS["no_logs"], None)
     fates |= {name: ("scored", None, 0.0) for name, sure in _REACHED.items() if sure is not None and sure not in lists}
-    none = pl.Series("item", [], dtype=pl.String)
-    frame = pl.concat([lists.get(name, none).to_frame("item").with_columns(_list=pl.lit(name)) for name in fates])
+    schema = {"_list": pl.String, "status": pl.String, "status_reason": pl.String, "score": pl.Float64}
+    known = pl.DataFrame([(name, *fate) for name, fate in fates.items()], schema, orient="row")
+    frame = pl.concat([lists.get(name, _NONE).to_frame("item").with_columns(_list=pl.lit(name)) for name in fates])
+    frame = frame.join(known, on="_list", how="left", maintain_order="left")
     resolved = frame.filter(pl.col("_list").is_in(_RESOLVED))["item"].implode()
-    absent = pl.col("_list").is_in([*_REACHED]) & pl.col("item").is_in(lists.get("incomplete_ids", none).implode())
+    absent = pl.col("_list").is_in([*_REACHED]) & pl.col("item").is_in(lists.get("incomplete_ids", _NONE).implode())
     frame = frame.filter(~absent).unique("item", keep="first", maintain_order=True)
-    status, reason, score = (
-        pl.col("_list").replace_strict({name: fate[k] for name, fate in fates.items()}, return_dtype=dtype)
-        for k, dtype in enumerate((pl.String, pl.String, pl.Float64))
-    )
     both = pl.col("item").is_in(resolved) & pl.col("_list").is_in([*_ERRORS, *_FAILURES])
+    ambiguous = pl.col("item").is_in(lists.get("ambiguous_failure_ids", _NONE).implode())
     more = {item: line for item, why in reasons.items() if (line := first_line(why))}
     said = pl.col("item").replace_strict(more, default=None, return_dtype=pl.String)
-    reason = (
-        pl.when(status == "error")
-        .then(pl.concat_str(reason, said, separator=": ", ignore_nulls=True))
-        .otherwise(reason)
-    )
-    ambiguous = pl.col("item").is_in(lists.get("ambiguous_failure_ids", none).implode())
+    reason = pl.concat_str("status_reason", pl.when(status="error").then(said), separator=": ", ignore_nulls=True)
     return frame.select(
         "item",
-        status=pl.when(both).then(pl.lit("unscored")).otherwise(status),
-        status_reason=pl.when(both).then(pl.lit("is among the resolved and elsewhere")).otherwise(reason),
-        score=pl.when(~both).then(score),
+        status=pl.when(both).then(pl.lit("unscored")).otherwise("status"),
+        status_reason=pl.when(both)
+        .then(pl.lit("is among the resolved and elsewhere"))
+        .otherwise(reason.replace("", None)),
+        score=pl.when(~both).then("score"),
         value_raw=pl.when(~pl.col("_list").is_in(_RESOLVED)).then("_list"),
         failure_reason=pl.when(ambiguous & pl.col("_list").is_in(_FAILURES)).then(said),
     )
@@ -171,24 +147,23 @@ def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) ->
     frame = _outcomes(lists, as_dict(content.get("failure_reasons")))
     if not frame.height:
         return frame
-    path = file.source.path
-    model, run_id, named = system_of(path)
+    model, run_id, named = system_of(file.source.path)
     dated = _DATED.fullmatch(run_id or "")
     benchmark = benchmark_of(frame["item"][0])
     only = None if _WHOLE & lists.keys() else _ONLY.format(n=int((frame["score"] == 1).sum()))
     counts = {name: value for name, value in content.items() if name.endswith("_instances") and isinstance(value, int)}
-    split = next((part for part in reversed(path.parts[:-1]) if part.lower() in _SPLITS), None)
-    about: Row = {
-        "benchmark": benchmark,
-        "harness": benchmark,
-        "harness_version": as_text(content.get("schema_version")),
-    }
-    about["timestamp"] = as_time(dated.expand(r"\g<year>-\g<month>-\g<day>")) if dated else None
-    about |= {"config": {"run_id": run_id, "split": split, **counts}, "note": f"It {only}" if only else None}
-    run = file.run(model, "", **about)
+    run = file.run(
+        model,
+        "",
+        benchmark=benchmark,
+        harness=benchmark,
+        timestamp=as_time(dated.expand(r"\g<year>-\g<month>-\g<day>")) if dated else None,
+        config={"run_id": run_id, **counts},
+        note=f"It {only}" if only else None,
+    )
     for reason, n in frame.filter(status="unscored")["status_reason"].value_counts(sort=True).iter_rows():
         file.note(f"{n} issues are unscored: each {reason}")
-    absent = lists.get("incomplete_ids", pl.Series([], dtype=pl.String))
+    absent = lists.get("incomplete_ids", _NONE)
     if absent := absent.filter(~absent.is_in(frame["item"].implode())).to_list():
         file.note(f"{len(absent)} issues have no prediction; they are missing, not failed ({comma_list(absent, 3)})")
     for name in ("resolved", "unresolved", "error"):
@@ -199,7 +174,7 @@ def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) ->
         file.note(unnamed(model))
     if only:
         file.note(only)
-    return frame.with_columns(repos_of(frame["item"].to_list()), run=pl.lit(run), metric=pl.lit(METRIC))
+    return frame.with_columns(repo=REPO, run=pl.lit(run), metric=pl.lit(METRIC))
 
 
 _OTHERS: Final = " ".join(sorted(_LISTS - {*_RESOLVED}))
@@ -207,10 +182,7 @@ FORMAT: Final = Format(
     name="swe-bench",
     title="SWE-bench and Multi-SWE-bench reports of a run (lists of ids)",
     version="2",
-    upstream=(
-        "SWE-bench/SWE-bench at 7a21e05, swebench/harness/reporting.py; multi-swe-bench/multi-swe-bench, "
-        "multi_swe_bench/harness/report.py"
-    ),
+    upstream="SWE-bench/SWE-bench at 7a21e05, swebench/harness/reporting.py; multi-swe-bench, multi_swe_bench/harness/report.py",
     benchmark="SWE-bench",
     harness=None,
     signs=(

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source, plain_name
 from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Scalar, Sign
-from evalstats.loaders.formats.swe_bench import METRIC, benchmark_of, repos_of, system_of, unnamed
+from evalstats.loaders.formats.swe_bench import METRIC, REPO, benchmark_of, system_of, unnamed
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_number, as_text, day_of
 
@@ -69,11 +69,9 @@ def _about(file: FormatFile[Any]) -> Row:
 def _arranged(frame: pl.DataFrame, _: FormatFile[Any]) -> pl.DataFrame:
     reason = pl.concat_str(pl.lit("an infrastructure failure"), "_reason", separator=": ", ignore_nulls=True)
     benchmark = pl.lit(benchmark_of(next(iter(frame["item"]), "")))
-    applied = "patch_applied" if frame["patch_applied"].dtype == pl.Boolean else pl.lit(None, pl.Boolean)
     return frame.with_columns(
-        repos_of(frame["item"].to_list()),
+        repo=REPO,
         error=pl.when(pl.col("_infra") == "true").then(reason),
-        patch_applied=applied,
         benchmark=benchmark,
         harness=benchmark,
     )
