@@ -136,7 +136,7 @@ def test_scores_of_the_spans_of_a_trace(tmp_path: Path, kind: str) -> None:
     ]
     first = data.outcomes.row(0, named=True)
     assert first["item"] == item_of({"q": "t1"}, "4")
-    assert (first["model"], first["latency_s"], first["tags"], first["category"]) == ("m1", 0.5, ["easy"], "math")
+    assert (first["model"], first["latency_s"], first["tags"], first["scenario"]) == ("m1", 0.5, ["easy"], "math")
     assert data.metrics.select("metric", "kind", "higher_is_better").rows() == [
         ("Factuality", "binary", True),
         ("Tone", "bounded", True),
@@ -149,7 +149,6 @@ def test_scores_of_the_root_count_first(tmp_path: Path) -> None:
     events = [root("t1", scores={"A": 1}), score("t1", "A", 0), score("t1", "B", 0), score("t1", "B", 1, id="again")]
     data = read(saved(tmp_path / "x.json", events))
     assert data.outcomes.select("metric", "score").rows() == [("A", 1.0), ("B", 0.5)]
-    assert "1 scores are on several spans" in told(data)
 
 
 def test_models_that_only_calls_name(tmp_path: Path) -> None:
@@ -160,7 +159,7 @@ def test_models_that_only_calls_name(tmp_path: Path) -> None:
     assert data.outcomes.select("input_tokens", "output_tokens").row(0) == (10, 3)
     data = read(saved(tmp_path / "mine.json", [bare, call("t1", "m7"), call("t1", "m8")]))
     assert data.runs["model"].item() == "mine"
-    assert "1 rows name no model (metadata.model), so the file's name is used" in told(data)
+    assert "the file does not name its model; it is called 'mine'" in told(data)
 
 
 def test_several_experiments_and_models_in_a_file(tmp_path: Path) -> None:
@@ -214,10 +213,9 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
     assert data.outcomes.select("score", "status", "value_raw").rows() == [
         (1.0, "scored", None),
         (None, "unscored", "7"),
-        (None, "unscored", '"1"'),
+        (1.0, "scored", '"1"'),
     ]
-    assert "2 scores lie outside 0 to 1 or are no numbers; unscored" in told(data)
-    assert "1 rows repeat the id of an earlier row" in told(data)
+    assert "1 of 7 spans are dropped (copies of earlier ones): [4]" in told(data, "error")
     assert "1 of 7 spans are dropped (no JSON object): [1]" in told(data, "error")
     assert "1 of 7 spans are dropped (neither input nor name): [5]" in told(data, "error")
     assert "1 of 7 spans are dropped (their trace has no root span" in told(data, "error")

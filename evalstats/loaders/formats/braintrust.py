@@ -8,8 +8,6 @@ name. A null is a scorer that gave no score; a root with an error is one unless 
 a span needs the organisation's name, which no export holds.
 """
 
-import json
-from collections import Counter
 from collections.abc import Iterator
 from statistics import fmean
 from typing import Any, Final
@@ -17,25 +15,18 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.blocks import MAX_FACTOR_CHARS
-from evalstats.loaders.bound_columns import MAX_FACTORS
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import cell_value, item_of
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, first_line, get
-from evalstats.schema.columns import column_names
 
 _PAGE: Final = frozenset({"input", "output", "expected"})
 _CELLS: Final = ("input", "expected", "error", "scores", "metadata", "metrics", "tags", "span_attributes", "origin")
 _SPREAD: Final = ("scores.", "metadata.", "metrics.")  # members that may be broken out into columns
-_OWN: Final = frozenset({*column_names("outcomes"), "scorer_errors"})
 _ANY: Final = "eval"  # what the framework calls every root span
 _ID_CHARS: Final = 8
 _ASSERTION: Final = "{n} rows failed an assertion of their test, which is a result and no error of the harness"
-_SEVERAL: Final = "{n} scores are on several spans of a trace; their mean is taken, as Braintrust does"
-_NO_MODEL: Final = "{n} rows name no model (metadata.model), so the file's name is used"
-_OUTSIDE: Final = "{n} scores lie outside 0 to 1 or are no numbers; unscored"
-_COPIES: Final = "{n} rows repeat the id of an earlier row and are dropped"
 
 
 class _Trace(Struct):
@@ -49,17 +40,21 @@ class _Trace(Struct):
     inner: dict[str, list[float]] = {}
     failed: dict[str, str] = {}
     model: str | None = None
+    tokens: dict[str, int] = {}
+
+
+class _Models(Struct):
+    """The models that the calls of an experiment name, outside and inside its scorers."""
+
     called: set[str] = set()
-    given: int = 0
-    written: int = 0
+    judges: set[str] = set()
 
 
 class _Reader:
     def __init__(self, file: FormatFile[Row]) -> None:
         self.file = file
         self.traces: dict[tuple[str, str], _Trace] = {}
-        self.judges: dict[str, set[str]] = {}
-        self.factors: set[str] = set()
+        self.models: dict[str, _Models] = {}
 
     def rows(self, event: Row) -> tuple[Sample, ...]:
         """Put spans together by trace; the end of the file tells what they say."""
@@ -67,28 +62,21 @@ class _Reader:
             event |= {name: cell_value(event[name]) for name in _CELLS if name in event}
         for name in [name for name in event if name.startswith(_SPREAD)]:
             member, _, key = name.partition(".")
-            value = event.pop(name)
-            number = as_number(value) if member != "metadata" and isinstance(value, str) else None
-            event[member] = {**as_dict(event.get(member)), key: value if number is None else number}
+            event[member] = {**as_dict(event.get(member)), key: event.pop(name)}
         event_id, experiment = as_text(event.get("id")), as_text(event.get("experiment_id")) or ""
-        if event_id is not None and self.file.again(event_id):
-            self.file.count(_COPIES)
-            return ()
         span = as_text(event.get("span_id")) or event_id
         top = as_text(event.get("root_span_id")) or span
         if top is None and event.keys() >= _PAGE:
             span = top = self.file.locator
-        if top is None:
-            self.file.leave_out("no span_id")
+        if top is None or (event_id is not None and self.file.again(event_id)):
+            self.file.leave_out("no span_id" if top is None else "copies of earlier ones")
             return ()
-        trace = self.traces.get((experiment, top))
-        if trace is None:
-            trace = self.traces[experiment, top] = _Trace(experiment)
+        trace = self.traces.setdefault((experiment, top), _Trace(experiment))
         if span == top or str(event.get("is_root")).lower() == "true":
             self.take_root(trace, event)
         else:
             trace.places.append(self.file.locator)
-            _take_inner(trace, event, self.judges.setdefault(experiment, set()))
+            _take_inner(trace, event, self.models.setdefault(experiment, _Models()))
         return ()
 
     def take_root(self, trace: _Trace, event: Row) -> None:
@@ -102,10 +90,10 @@ class _Reader:
         trace.own = as_dict(event.get("scores"))
         trace.failed |= {scorer: first_line(why) for scorer, why in as_dict(metadata.get("scorer_errors")).items()}
         trace.error = None if error is None else as_text(error) or held(error)
-        trace.model = as_text(metadata.get("model")) or None
+        trace.model = as_text(metadata.pop("model", None)) or None
         start, end = as_number(metrics.get("start")), as_number(metrics.get("end"))
         trace.root = {
-            **self.factors_of(metadata),
+            **self.file.factors.of(metadata),
             "item": item,
             "tags": [tag for part in as_list(event.get("tags")) if (tag := as_text(part))] or None,
             "timestamp": event.get("created"),
@@ -115,95 +103,71 @@ class _Reader:
             "locator": self.file.locator,
         }
 
-    def factors_of(self, metadata: Row) -> Row:
-        """Return the plain values of a row's metadata."""
-        found: Row = {}
-        for name, value in metadata.items():
-            short = len(value) <= MAX_FACTOR_CHARS if isinstance(value, str) else isinstance(value, int | float)
-            if name and short and name not in _OWN and (name in self.factors or len(self.factors) < MAX_FACTORS):
-                self.factors.add(name)
-                found[name] = value
-        return found
-
     def finish(self) -> Iterator[Sample]:
         """Yield what each trace says of every scorer of its experiment."""
         metrics: dict[str, dict[str, None]] = {}
-        called: dict[str, set[str]] = {}
         for trace in self.traces.values():
             metrics.setdefault(trace.experiment, {}).update(dict.fromkeys((*trace.own, *trace.inner, *trace.failed)))
-            if trace.root is None:
-                for place in trace.places:
-                    self.file.leave_out("their trace has no root span; the export was filtered or cut", place)
-            else:
-                called.setdefault(trace.experiment, set()).update(trace.called)
+            for place in trace.places if trace.root is None else ():
+                self.file.leave_out("their trace has no root span; the export was filtered or cut", place)
         if not any(metrics.values()):
             raise UnreadableFileError(
                 f"{self.file.source.path}: holds {self.file.n_read:,} spans and no scores; export the experiment with its scores"
             )
         rooted = [trace for trace in self.traces.values() if trace.root is not None]
+        experiments = dict[str | None, dict[str, None]]()
         for trace in rooted:
-            if trace.model is None and len(called[trace.experiment]) == 1:
-                (trace.model,) = called[trace.experiment]
-            self.file.count(_NO_MODEL, trace.model is None)
-        name = self.file.source.called
-        keys = dict.fromkeys((trace.experiment, trace.model or name) for trace in rooted)
-        shared, runs = Counter(model for _, model in keys), dict[tuple[str, str | None], str]()
+            called = self.models.get(trace.experiment, _Models()).called
+            trace.model = trace.model or (next(iter(called)) if len(called) == 1 else None)
+            experiments.setdefault(trace.model, {})[trace.experiment] = None
         for trace in rooted:
-            model, judges = trace.model or name, self.judges.get(trace.experiment, set())
-            run = runs.get((trace.experiment, trace.model))
-            if run is None:
-                run = runs[trace.experiment, trace.model] = self.file.run(
-                    model,
-                    trace.experiment if len(called) > 1 else "",
-                    model if len(keys) > 1 and trace.model else "",
-                    system=f"{model} ({trace.experiment[:_ID_CHARS]})" if shared[model] > 1 else model,
-                    judge=next(iter(judges)) if len(judges) == 1 else None,
-                    config=json.dumps({"experiment_id": trace.experiment}) if trace.experiment else None,
-                )
-            tokens: Row = {"input_tokens": trace.given, "output_tokens": trace.written}
-            asserted = trace.error is not None and "AssertionError" in trace.error
-            self.file.count(_ASSERTION, asserted)
-            failed = trace.error is not None and not asserted
-            yield (
-                {**(trace.root or {}), **(tokens if trace.given or trace.written else {}), "run": run},
-                [(metric, self.outcome(trace, metric, failed=failed)) for metric in metrics[trace.experiment]],
-            )
+            failed = trace.error is not None and "AssertionError" not in trace.error
+            self.file.count(_ASSERTION, trace.error is not None and not failed)
+            outcomes = [(metric, _outcome(trace, metric, failed=failed)) for metric in metrics[trace.experiment]]
+            run = self.run(trace, several=len(experiments[trace.model]) > 1)
+            yield {**(trace.root or {}), **trace.tokens, "run": run}, outcomes
 
-    def outcome(self, trace: _Trace, metric: str, *, failed: bool) -> Said:
-        value, inner = trace.own.get(metric), trace.inner.get(metric, [])
-        if value is None and inner:
-            self.file.count(_SEVERAL, len(inner) > 1)
-            value = fmean(inner)
-        if failed:  # a handler of errors may have written 0
-            return unscored(first_line(trace.error) or "an error without a message", held(value), error=True)
-        if metric in trace.failed:
-            return unscored(f"the scorer failed: {trace.failed[metric]}", held(value))
-        if value is None:
-            return unscored("the scorer gave no score")
-        number = None if isinstance(value, str) else as_number(value)
-        if number is None or not 0 <= number <= 1:
-            self.file.count(_OUTSIDE)
-            return unscored("the score is no number from 0 to 1", held(value))
-        return number
+    def run(self, trace: _Trace, *, several: bool) -> str:
+        """Return the run of a trace: its experiment and model, which `several` experiments may share."""
+        judges, model = self.models.get(trace.experiment, _Models()).judges, trace.model or self.file.source.called
+        return self.file.run(
+            trace.model,
+            trace.experiment,
+            model,
+            system=f"{model} ({trace.experiment[:_ID_CHARS]})" if several else model,
+            judge=next(iter(judges)) if len(judges) == 1 else None,
+            config={"experiment_id": trace.experiment or None},
+        )
 
 
-def _take_inner(trace: _Trace, event: Row, judges: set[str]) -> None:
+def _outcome(trace: _Trace, metric: str, *, failed: bool) -> Said:
+    value, inner = trace.own.get(metric), trace.inner.get(metric)
+    value = fmean(inner) if value is None and inner else value
+    if failed:  # a handler of errors may have written 0
+        return unscored(first_line(trace.error) or "an error without a message", held(value), error=True)
+    if metric in trace.failed:
+        return unscored(f"the scorer failed: {trace.failed[metric]}", held(value))
+    return unscored("the scorer gave no score") if value is None else number(value, 0.0, 1.0)
+
+
+def _take_inner(trace: _Trace, event: Row, models: _Models) -> None:
+    """Take scores, tokens and models of a span below the root."""
     attributes, metrics = as_dict(event.get("span_attributes")), as_dict(event.get("metrics"))
     kind, name, error = attributes.get("type"), as_text(attributes.get("name")), event.get("error")
     for scorer, value in as_dict(event.get("scores")).items():
-        number = as_number(value)
-        trace.inner.setdefault(scorer, []).extend([] if number is None else [number])
-    scores = kind == "score" or attributes.get("purpose") == "scorer"
+        score = as_number(value)
+        trace.inner.setdefault(scorer, []).extend([] if score is None else [score])
     if kind == "score" and name and error is not None:
         trace.failed.setdefault(name, first_line(as_text(error) or held(error)))
-    model = as_text(get(event, "metadata", "model"))
-    if kind == "llm" and model:
-        (judges if scores else trace.called).add(model)
-    if kind == "llm" and not scores:
-        trace.given += as_count(metrics.get("prompt_tokens")) or 0
-        trace.written += as_count(metrics.get("completion_tokens")) or 0
+    if kind == "llm":
+        is_judge = attributes.get("purpose") == "scorer"
+        if model := as_text(get(event, "metadata", "model")):
+            (models.judges if is_judge else models.called).add(model)
+        for column, key in () if is_judge else _TOKENS:
+            trace.tokens[column] = trace.tokens.get(column, 0) + (as_count(metrics.get(key)) or 0)
 
 
+_TOKENS: Final = (("input_tokens", "prompt_tokens"), ("output_tokens", "completion_tokens"))
 _TABLES: Final = (*RECORDS, "text")
 FORMAT: Final = Format(
     name="braintrust",
@@ -224,4 +188,5 @@ FORMAT: Final = Format(
     called="spans",
     repeated=True,
     better=lambda _: True,
+    naming="Log it as metadata.model, or rename the file",
 )
