@@ -10,22 +10,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.format import HEADLINE, OBJECT, RECORDS, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import number
+from evalstats.loaders.format_columns import number, verdict
 from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row, Said, held, scored, unscored
+from evalstats.loaders.rows import Row, held, unscored
 from evalstats.loaders.typed_records import Other
-from evalstats.loaders.values import (
-    as_amount,
-    as_dict,
-    as_number,
-    as_text,
-    as_time,
-    dicts,
-    first_line,
-    get,
-    json_text,
-    shortened,
-)
+from evalstats.loaders.values import as_amount, as_dict, as_number, as_text, as_time, dicts, first_line, get, shortened
 
 _ERROR: Final = 2  # promptfoo's failureReason: 0 none, 1 an assertion, 2 an error
 _LABEL_CHARS: Final = 40
@@ -86,7 +75,7 @@ class _Reader:
             "test": shortened(said) if isinstance(said := test.get("description"), str) else None,
         }
         state, scores = self.state(record, response), as_dict(record.named_scores)
-        outcomes = [("pass", state or _passed(record)), ("score", state or number(record.score))]
+        outcomes = [("pass", state or verdict(record.success)), ("score", state or number(record.score))]
         # A test without a score lacks those that it would have had, too.
         names = [*scores, *_asserted(test)] if state else scores
         outcomes += [(f"score/{as_text(name)}", state or number(scores.get(name))) for name in dict.fromkeys(names)]
@@ -122,27 +111,27 @@ class _Reader:
         label = as_text(provider.get("label")) or model
         prompt_id = as_text(record.prompt_id) or hashed(prompt)
         key = (model, label, prompt_id, as_text(record.prompt_idx))
-        if key not in self.runs:
-            members, system = self.file.members, label or self.file.source.called
-            config, judge = members.get("config"), get(members.get("config"), "defaultTest", "options", "provider")
-            heat = as_amount(get(provider, "config", "temperature"))
-            short = _short(prompt, prompt_id)
-            about: Row = {"evalId": as_text(members.get("evalId")), "provider": system}
-            run = self.file.run(
-                model,
-                system,
-                str(len(self.runs)),
-                system=system,
-                harness_version=as_text(get(members.get("metadata"), "promptfooVersion")),
-                prompt_hash=prompt_id,
-                temperature=as_amount(get(given, "config", "temperature")) if heat is None else heat,
-                judge=as_text(get(judge, "id")) or as_text(judge),
-                timestamp=as_time(members.get("results.timestamp") or members.get("timestamp")),
-                dependence=[],
-                config=json_text({**about, "description": as_text(get(config, "description")), "prompt": short}),
-            )
-            self.runs[key] = {"run": run, "prompt": short, "link": as_text(members.get("shareableUrl"))}
-        return self.runs[key]
+        if key in self.runs:
+            return self.runs[key]
+        members, system = self.file.members, label or self.file.source.called
+        judge = get(members.get("config"), "defaultTest", "options", "provider")
+        heats = (as_amount(get(each, "config", "temperature")) for each in (provider, given))
+        short = _short(prompt, prompt_id)
+        run = self.file.run(
+            model,
+            system,
+            str(len(self.runs)),
+            system=system,
+            harness_version=as_text(get(members.get("metadata"), "promptfooVersion")),
+            prompt_hash=prompt_id,
+            temperature=next((heat for heat in heats if heat is not None), None),
+            judge=as_text(get(judge, "id")) or as_text(judge),
+            timestamp=as_time(members.get("results.timestamp") or members.get("timestamp")),
+            dependence=[],
+            config={"evalId": as_text(members.get("evalId")), "provider": system, "prompt": short},
+        )
+        found = self.runs[key] = {"run": run, "prompt": short, "link": as_text(members.get("shareableUrl"))}
+        return found
 
     def finish(self) -> tuple[Sample, ...]:
         """Name what is compared: the provider, with its prompt where there are several, and with a number where both repeat."""
@@ -168,14 +157,6 @@ def _asserted(test: Row) -> Iterator[str]:
         for part in (assertion, *dicts(assertion.get("assert"))):
             if isinstance(name := part.get("metric"), str) and name and "{{" not in name:
                 yield name
-
-
-def _passed(record: _Result) -> Said:
-    if not isinstance(record.success, bool):
-        return unscored("promptfoo says neither that it passed nor that it failed", held(record.success))
-    if record.grading_result or not record.error:
-        return float(record.success)
-    return scored(float(record.success), status_reason=first_line(record.error) or None)
 
 
 def _short(prompt: str | None, prompt_id: str) -> str | None:
