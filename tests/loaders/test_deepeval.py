@@ -145,7 +145,7 @@ def test_a_metric_that_failed_is_an_error_and_so_is_a_test_that_failed_by_it_alo
     assert rows[3] == ("success", 0.0, "scored", None)  # Faithfulness failed it too
     assert rows[6] == ("success", 1.0, "scored", None)  # a flaky metric decides nothing
     assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (5, 4, 0)
-    assert "metrics that ended in an error (3)" in data.problems[0].message
+    assert "4 results are errors of metrics" in data.problems[0].message
 
 
 def test_what_has_no_score_is_unscored(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_bad_test_cases_are_counted_named_and_left_out(tmp_path: Path) -> None:
     assert data.outcomes["metric"].to_list() == ["success", "F", "success", "metric without a name"]
     assert [problem.message for problem in data.problems[:2]] == [
         "1 of 4 test cases are dropped (no JSON object): testCases[1]",
-        "1 of 4 test cases are dropped (no test case): testCases[2]",
+        "1 of 4 test cases are dropped (no input, turns or scenario): testCases[2]",
     ]
 
 

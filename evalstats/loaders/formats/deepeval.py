@@ -6,6 +6,7 @@ conversation. A metric that failed has an error and no score.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,7 @@ _SOME: Final = " ".join(_CASES)
 _ABOUT: Final = ("hyperparameters", "identifier", "testFile", "datasetAlias")
 # The keys under which people log the model that was tested; DeepEval prescribes none.
 _MODEL_KEYS: Final = ("model", "modelname", "llm", "llmmodel", "testedmodel", "generationmodel", "generatormodel")
+_NAMES: Final = ("name", "model")  # of a model that was logged as an object
 _NO_LETTER: Final = re.compile(r"[^a-z]")
 # Metrics that pass at or below their threshold.
 _LOW_IS_GOOD: Final = ("bias", "toxicity", "hallucination", "misuse")
@@ -70,8 +72,8 @@ class _Reader:
     def rows(self, record: _Case) -> Iterator[Sample]:
         listed = record.metrics_data or record.metrics_metadata
         found = [part for part in listed if isinstance(part, _Metric)] if isinstance(listed, list) else []
-        if record.input is record.turns is record.success is UNSET and not listed and not record.scenario:
-            self.file.leave_out("no test case")
+        if record.input is record.turns is UNSET and not record.scenario:
+            self.file.leave_out("no input, turns or scenario")
             return
         metadata = as_dict(record.metadata)
         shared: Row = {
@@ -83,11 +85,11 @@ class _Reader:
             "latency_s": record.completion_time,
         }
         outcomes: list[tuple[str, Said]] = [("success", self.success(record, found))]
-        names: dict[str, int] = {}
+        names = Counter[str]()
         for part in found:
             name = as_text(part.name) or as_text(part.metric) or "metric without a name"
-            again = names[name] = names.get(name, 0) + 1
-            name = name if again == 1 else f"{name} ({again})"
+            names[name] += 1
+            name = name if names[name] == 1 else f"{name} ({names[name]})"
             name = "metric success" if name == "success" else name
             judge, threshold = as_text(part.evaluation_model), as_number(part.threshold)
             if judge:
@@ -99,7 +101,6 @@ class _Reader:
         """Read a metric of one test case, and which side of its threshold passes."""
         signs = self.signs.setdefault(name, set())
         if part.error:
-            self.file.count("metrics that ended in an error ({n}), which DeepEval counts as failures, are errors here")
             return unscored(_words(part.error), held(part.score), error=True)
         score = None if isinstance(part.score, bool) else as_number(part.score)
         if score is None:
@@ -112,7 +113,6 @@ class _Reader:
         """Read whether the test case passed; where only errors made it fail, that is an error."""
         value = None if record.success is UNSET else record.success
         if not isinstance(value, bool) or not found:
-            self.file.count("{n} test cases have no metric; they are unscored", not found)
             return unscored("the test case was not judged", held(value))
         if value:
             return 1.0
@@ -131,20 +131,12 @@ class _Reader:
         about = {name: value for name, value in known.items() if value is not None}
         hyper = as_dict(about.get("hyperparameters"))
         logged = {_NO_LETTER.sub("", key.lower()): value for key, value in hyper.items()}
-        given = (
-            each
-            for key in _MODEL_KEYS
-            for each in (logged.get(key), *map(as_dict(logged.get(key)).get, ("name", "model")))
-        )
-        named = next((name for each in given if (name := (as_text(each) or "").strip())), None)
-        for run in self.file.runs:
+        names = (name for key in _MODEL_KEYS for name in (logged.get(key), *map(as_dict(logged.get(key)).get, _NAMES)))
+        named = next((name for each in names if (name := (as_text(each) or "").strip())), None)
+        judge, temperature = (self.judges.pop() if len(self.judges) == 1 else None), as_amount(hyper.get("temperature"))
+        for run, told in self.file.runs.items():
             self.file.name(run, named or as_text(about.get("identifier")) or None)
-            self.file.runs[run] |= {
-                "judge": next(iter(self.judges)) if len(self.judges) == 1 else None,
-                "temperature": as_amount(hyper.get("temperature")),
-                "dependence": [],
-                "config": json_text(about),
-            }
+            told |= {"judge": judge, "temperature": temperature, "dependence": [], "config": json_text(about)}
         for name, signs in self.signs.items():
             usual = not name.lower().startswith(_LOW_IS_GOOD)
             self.file.metric(name, higher_is_better=next(iter(signs)) if len(signs) == 1 else None if signs else usual)
@@ -185,10 +177,8 @@ FORMAT: Final = Format(
     signs=(
         Sign("testRunData", 0.95, shapes=OBJECT),
         Sign("testRunLink", 0.9, shapes=OBJECT),
-        *(
-            Sign("", 0.95, some=_SOME, text=(f'"{name}":',), shapes=OBJECT)
-            for name in ("metricsData", "metricsMetadata")
-        ),
+        Sign("", 0.95, some=_SOME, text=('"metricsData":',), shapes=OBJECT),
+        Sign("", 0.95, some=_SOME, text=('"metricsMetadata":',), shapes=OBJECT),
         Sign("metricsScores", 0.95, some=_SOME, shapes=OBJECT),
     ),
     record=_Case,
@@ -198,6 +188,8 @@ FORMAT: Final = Format(
     called="test cases",
     repeated=True,
     metrics={"success": HEADLINE},
+    failed="{n} results are errors of metrics, which DeepEval counts as failures; they are errors here",
+    unscored="{n} results have no score; they are unscored",
     expected=(
         "DeepEval writes them to testCases after evaluate() or `deepeval test run`; of a run that holds only a testRunLink, "
         "export the run, or set DEEPEVAL_RESULTS_FOLDER"
