@@ -262,6 +262,21 @@ def _numeric(columns: Iterable[str], records: Sequence[Record]) -> list[str]:
     return found
 
 
+def _total_of_items(numeric: Iterable[str], records: Sequence[Record]) -> str | None:
+    """Return a column called total that counts items: one of whole numbers beside rates; None where none is.
+
+    >>> rows = [{"acc": 0.5, "total": 200}, {"acc": 0.75, "total": 200}]
+    >>> _total_of_items(["acc", "total"], rows), _total_of_items(["math", "total"], [{"math": 40, "total": 70}])
+    ('total', None)
+    """
+    cells = {name: [cell for row in records if (cell := cell_of(row.get(name)))] for name in numeric}
+    total = next((name for name in cells if plain(name) == "total"), None)
+    others = [cell for name, own in cells.items() if name != total for cell in own]
+    rates = any(cell.percent or 0 < cell.number < 1 for cell in others)
+    is_count = total is not None and all(cell.number.is_integer() and cell.number > 1 for cell in cells[total])
+    return total if rates and is_count else None
+
+
 def has_items_across(columns: Sequence[str], records: Sequence[Record]) -> bool:
     """Whether each row is a model, and the other columns are items, which hold rights and wrongs alone.
 
@@ -315,12 +330,13 @@ def published_in(
     # Their cells all say how certain a number is: `±2`, `[0.1, 0.3]`.
     filled = {name: [cell for row in records if not is_absent(cell := row.get(name))] for name in columns}
     uncertain = [name for name, cells in filled.items() if cells and all(map(is_certainty, cells))]
+    total = _total_of_items(numeric, records)
     for model, weight in _systems(columns, None if map_ is None else said.get("model", "")):
         # A model may be called 7 where its column is called model, or is said to be it.
         called = model == said.get("model") or (_weight_of_system(model) == 1 and plain(model) != "name")
         if model not in columns or (model in numeric and not called):
             continue
-        found = columns_of(columns, [name for name in numeric if name not in said.values()], model, uncertain)
+        found = columns_of(columns, [name for name in numeric if name not in said.values()], model, uncertain, total)
         found.weight = weight
         found.labels |= {name: source for name, source in said.items() if name != "model"}
         if not found.metrics:
@@ -400,12 +416,12 @@ def is_price(column: str) -> bool:
 
 
 def columns_of(
-    columns: Sequence[str], numeric: Iterable[str], model: str, uncertain: Iterable[str] = ()
+    columns: Sequence[str], numeric: Iterable[str], model: str, uncertain: Iterable[str] = (), total: str | None = None
 ) -> PublishedColumns:
     """Say what every column of a table is for.
 
     `numeric` are those that hold numbers, `uncertain` those that by their cells say how certain a number is (`±2`), `model` the
-    one that names the model.
+    one that names the model, `total` one that counts the items though it is called like a sum.
 
     >>> found = columns_of(["model", "acc", "acc_se", "votes"], ["acc", "acc_se", "votes"], "model")
     >>> found.metrics
@@ -413,7 +429,9 @@ def columns_of(
     """
     roles = PublishedColumns(model=model)
     numbers, uncertain = set(numeric), set(uncertain)
-    by_name = {plain(column.replace("±", " ± ")): column for column in columns if column != model}
+    by_name = {
+        "n" if column == total else plain(column.replace("±", " ± ")): column for column in columns if column != model
+    }
     roles.labels = {
         name: by_name.pop(name) for name in LABELS if name in by_name and by_name[name] not in numbers | uncertain
     }

@@ -122,7 +122,7 @@ ROLES: Final[Mapping[str, Role]] = {
     "model": _role(
         w100="model models model_name modelname model_key model_id model_name_or_path llm llm_name llm_model engine deployment "
         "system model_version",
-        w95=_by_name("agent provider bot assistant submission experiment generator policy app checkpoint")
+        w95=_by_name("agent provider bot assistant submission experiment generator policy app checkpoint team player")
         + " run_name target_model system_id model_label ckpt",
         # Factors whose levels are compared where the model is one and the same.
         w55=_by_name(

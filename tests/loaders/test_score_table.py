@@ -59,6 +59,7 @@ def test_a_published_table_becomes_numbers_by_model(table: Any) -> None:
         ("score,std_error", "0.5,0.1", (0.1, None, None, None, None)),
         ("score,Std. Error", "0.5,0.1", (0.1, None, None, None, None)),
         ("score,stderr,votes", '0.5,0.1,"26,019"', (0.1, None, None, None, 26019)),
+        ("score,total", "0.5,12", (None, None, None, None, 12)),
         ("score,score_se,n_items", "0.5,0.1,12", (0.1, None, None, None, 12)),
         ("score,± ,n", "0.5,0.1,12", (0.1, None, None, None, 12)),
         ("score,conf_low,conf_high", "0.5,0.4,0.7", (None, 0.4, 0.7, 0.95, None)),
@@ -156,6 +157,18 @@ def test_the_first_of_many_long_records_is_no_row_of_one_model() -> None:
     record = {"indicator": "logic", "passed": 9, "wrong": 4, "rate": 0.75, "cases": ["x" * 70_000]}
     head = Head(path=Path("x.json"), size=10**6, data=json.dumps([record] * 9).encode()[:HEAD_BYTES])
     assert sniffed(head)[0] is None
+
+
+def test_a_total_beside_rates_counts_items_and_beside_points_sums_them(table: Any) -> None:
+    data = table("Team,accuracy,total\na,50%,200\nb,75%,200\n")
+    assert data.aggregates.select("model", "estimate", "n").rows() == [("a", 50.0, 200), ("b", 75.0, 200)]
+    data = table("Team,math,code,total\na,40,30,70\nb,20,30,50\n")
+    assert data.aggregates.filter(metric="total").select("model", "estimate", "n").row(0) == ("a", 70.0, None)
+
+
+def test_teams_are_what_is_scored(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("Team,Score\nRed,81\nBlue,74\n")
+    assert read(tmp_path / "t.csv").aggregates.select("model", "estimate").rows() == [("Red", 81.0), ("Blue", 74.0)]
 
 
 def test_records_need_not_have_all_columns(table: Any) -> None:
