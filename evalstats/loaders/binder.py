@@ -8,7 +8,7 @@ shown as the maps that would use them.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Final
 
@@ -468,7 +468,8 @@ class _Table:
             return metric, True, against
         others = [column for column in rest if column not in known]
         # Where the question names the sides, nothing beside them is compared.
-        apart = tuple(repeats_told_apart(others, keys, ASKED_FOR if self.asked.sides else 0.0))
+        surest = ASKED_FOR if self.asked.sides else 0.0
+        apart = tuple(repeats_told_apart(others, keys, surest, self.asked.factors))
         if apart:
             levels = {f"variant={column.source}": len(column.levels) for column in others}
             # What has more levels than the items is the item.
@@ -664,12 +665,16 @@ def _scale(score: SampledColumn) -> list[str]:
 
 
 def repeats_told_apart(
-    columns: Sequence[SampledColumn], keys: Sequence[tuple[object, ...]], surest: float = 0.0
+    columns: Sequence[SampledColumn],
+    keys: Sequence[tuple[object, ...]],
+    surest: float = 0.0,
+    factors: Collection[str] = (),
 ) -> list[str]:
     """Say what tells rows with the same key apart: a column of trials, another column, or both; [] if none does.
 
     An answer's text tells nothing: two answers to a question are two trials of it. What may be compared beside models (prompts,
-    agents) is a system where it is called so as surely as `surest`, else a variant of the items.
+    agents) is a system where it is called so as surely as `surest`, else a variant of the items. So are `factors`, persons too:
+    clusters are levels of what is paired, and no draws of it.
 
     >>> rows = [{"dataset": d, "trial": t} for d in "xy" for t in "01"]
     >>> repeats_told_apart([SampledColumn("dataset", rows), SampledColumn("trial", rows)], [("q1",)] * 4)
@@ -681,7 +686,8 @@ def repeats_told_apart(
         return len(with_it) == len(keys)
 
     def option(column: SampledColumn) -> str:
-        return f"{'judge' if column.is_rater else 'trial'}={column.source}"
+        is_factor = column.name in factors
+        return f"{'variant' if is_factor else 'judge' if column.is_rater else 'trial'}={column.source}"
 
     few = [
         column
@@ -696,7 +702,7 @@ def repeats_told_apart(
     other = next((column for column in few if not column.is_measured and tells(column)), None)
     if other is not None:
         side = "system" if other.named("model") >= max(surest, 0.01) else "variant"
-        return [f"{'judge' if other.is_rater else side}={other.source}"]
+        return [option(other) if other.is_rater else f"{side}={other.source}"]
     parts = sorted((c for c in few if c.named("task")), key=lambda c: -c.named("task"))
     for trial, part in product(named, parts):
         if trial is not part and tells(trial, part):

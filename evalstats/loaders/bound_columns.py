@@ -340,8 +340,10 @@ def bind(
         own_names=tuple(
             f"{source}={name}"
             for name, source in standard.items()
-            # What a trial is called tells whether it is a run or a judge.
-            if source != name and (source not in _ROLES or name == "trial") and name not in {"error", "metric"}
+            # What a trial is called tells whether it is a run or a judge; persons may be versions of items, and clusters.
+            if source != name
+            and (source not in _ROLES or name in {"trial", "variant"})
+            and name not in {"error", "metric"}
         )
         + ((f"{words_of(mapped['score'][0]).split('_')[0]}=trial",) if map_.across == "trial" else ()),
         unfit={name: why for name, why in not_it.items() if name not in used},

@@ -32,6 +32,7 @@ from evalstats.schema.tables import (
 # What tables are called that do not name their benchmark.
 UNNAMED = "table"
 # Columns with a level for every row, or for what is compared: no groups of items.
+_NO_LEVELS: Final = pl.Series([], dtype=pl.String)
 _NO_GROUPS = frozenset({"run", "model", "system", "score", "value_raw", "locator", "link", "trial", "status"})
 # A table of published numbers has these, and a standard error or an interval where ranks are wanted.
 _PUBLISHED = frozenset({"model", "estimate"})
@@ -268,13 +269,15 @@ class EvalData:
         InputError
             If there is no such column; the message lists what could be used.
         """
-        if name in self.outcomes.columns:
+        own = self.factor_names()
+        # A standard column without a value gives way to the source's own column of that name.
+        is_empty = name in own and self.outcomes.get_column(name, default=_NO_LEVELS).is_null().all()
+        if name in self.outcomes.columns and not is_empty:
             if isinstance(self.outcomes[name].dtype, pl.List):
                 raise InputError(
                     f"{name!r} holds several labels a row, so it names no groups of items; choose another column"
                 )
             return name
-        own = self.factor_names()
         for standard in (own.get(name), f"{name}_digest"):  # of a text its digest is kept
             if standard in self.outcomes.columns:
                 return standard

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalstats.analysis.compare.compare import compare
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.blocks import listings, oriented, rows_at
 from evalstats.loaders.column_map import ColumnMap
@@ -416,6 +417,20 @@ def test_a_document_without_rows_says_so(tmp_path: Path) -> None:
 
 
 # Tables whose columns nobody has named
+
+
+@pytest.mark.parametrize("person", ["user", "participant", "annotator", "seed"])
+def test_persons_who_each_saw_every_item_are_clusters_where_the_question_says_so(person: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [
+        f"p{p},i{i},{model},{(p * i + (model == 'b')) % 3 % 2}" for p in range(6) for i in range(9) for model in "ab"
+    ]
+    path.write_text("\n".join([f"{person},item,model,score", *rows]))
+    data = read(path, strict=True, factors=[person])
+    found = compare(data, "a", "b", cluster=person)
+    assert (found.n_items, found.n_clusters) == (54, 6)
+    # Nobody else's: then they are judges, or repetitions.
+    assert read(path, strict=True).outcomes["variant"].unique().to_list() == [""]
 
 
 def test_one_obvious_item_score_and_model_are_taken_and_told(tmp_path: Path) -> None:
