@@ -13,7 +13,6 @@ the documents are the same, it does not matter which of them another run calls t
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -29,6 +28,7 @@ from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, plain_name, read_head, readable_name
 from evalstats.loaders.files import json_lines
+from evalstats.loaders.format import JSON, OBJECT, RECORDS, Sign
 from evalstats.loaders.format_columns import states, texts
 from evalstats.loaders.lm_eval_results import (
     BYPASS,
@@ -40,7 +40,7 @@ from evalstats.loaders.lm_eval_results import (
 )
 from evalstats.loaders.open_llm_scores import V1_METRICS, leaderboard_metric, leaderboard_rows
 from evalstats.loaders.record_columns import RecordBlock, record_of
-from evalstats.loaders.rows import Ranges, Row, Said, scored, unscored
+from evalstats.loaders.rows import GroupCounter, Ranges, Row, Said, SeenKeys, scored, unscored
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts, shortened
 from evalstats.schema.data import Problem
@@ -101,14 +101,9 @@ class LmEvalSamples:
         self._common, self._ranges, self._benchmark = common, ranges, str(common["benchmark"])
         self._metrics, self._filters = results.metrics(task), results.filters(task)
         self._repeats = as_whole(results.part("configs", task).get("repeats"))
-        # filters with the documents met; by digest: the first document that has it, and the numbers of its copies
-        self.met: set[tuple[str, str]] = set()
-        self._first: dict[str, str] = {}
-        self._copies: dict[str, dict[str, int]] = {}
-        self._without_id: Counter[tuple[str | None, str]] = Counter()
-        self._turns: Counter[str] = Counter()
+        self._met, self._copies, self._turns = SeenKeys(), GroupCounter(), GroupCounter()
+        self.documents: Counter[str] = Counter()  # by filter
         self.by_position = False
-        self.guessed_filters = False
 
     def frame(self, samples: Sequence[object], places: pl.Series, path: Path, beside: str = "") -> pl.DataFrame:
         """Return the outcomes of a block of samples: a row for each metric of each, in the order of the file.
@@ -117,22 +112,14 @@ class LmEvalSamples:
         """
         block = RecordBlock(samples)
         known = {name: block.at(name) for name in USED}
-        items, filters = self._identified(known, places, path)
+        shared = self._identified(known, places, path).with_columns(locator=beside + places)
+        filters: list[str] = shared["filter"].to_list()
         makings = [*zip(filters, map(self._generations, known["resps"]), strict=True)]
         known_trials = {making: self._trials(*making) for making in {*makings}}
         trials = [known_trials[making] for making in makings]
-        shared = pl.DataFrame(
-            {
-                "item": items,
-                "trial": pl.Series([trial for trial, _ in trials], dtype=pl.Int64),
-                "n_trials": [n for _, n in trials],
-                "locator": beside + places,
-                "doc_id": factor_series(
-                    "doc_id", [each if type(each) is int else as_text(each) for each in known["doc_id"]]
-                ),
-                "filter": filters,
-                "prompt_hash": texts(known["prompt_hash"]).str.slice(0, _HASH_SHOWN).replace("", None),
-            }
+        shared = shared.with_columns(
+            pl.Series("trial", [trial for trial, _ in trials], dtype=pl.Int64),
+            pl.Series("n_trials", [n for _, n in trials], dtype=pl.Int64),
         )
         names = self._metric_names(samples, known["metrics"], filters)
         values = dict(block.named({name: name for name in dict.fromkeys(chain.from_iterable(names))}))
@@ -164,67 +151,43 @@ class LmEvalSamples:
             self._ranges.add(self._benchmark, name, score, average=True)
         return frame.drop("parts")
 
-    def _identified(
-        self, known: Mapping[str, list[object]], places: pl.Series, path: Path
-    ) -> tuple[list[str], list[str]]:
-        """Return the item and the filter of each sample."""
-        digests, ids, labels = (texts(known[name]).to_list() for name in ("doc_hash", "doc_id", "filter"))
-        if None in ids:
-            ids = [
-                self._numbered(label, digest) if key is None else key
-                for key, digest, label in zip(ids, digests, labels, strict=True)
-            ]
-        if None in ids:
+    def _identified(self, known: Mapping[str, list[object]], places: pl.Series, path: Path) -> pl.DataFrame:
+        """Return item, filter, `doc_id` and the digest of the prompt of each sample."""
+        frame = pl.DataFrame(
+            {
+                "item": texts(known["doc_hash"]),
+                "_id": texts(known["doc_id"]),
+                "filter": texts(known["filter"]),
+                "doc_id": factor_series(
+                    "doc_id", [each if type(each) is int else as_text(each) for each in known["doc_id"]]
+                ),
+                "prompt_hash": texts(known["prompt_hash"]).str.slice(0, _HASH_SHOWN).replace("", None),
+            }
+        )
+        if (none := frame["item"].is_null() & frame["_id"].is_null()).any():
             raise UnreadableFileError(
-                f"{path}: {places[ids.index(None)]}: has neither 'doc_hash' nor 'doc_id'; a sample of lm-eval has both or the "
+                f"{path}: {places.filter(none)[0]}: has neither 'doc_hash' nor 'doc_id'; a sample of lm-eval has both or the "
                 "second"
             )
-        keys = cast("list[str]", ids)
-        filters = cast("list[str]", labels)
-        if None in labels:
-            named = zip(keys, labels, strict=True)
-            filters = [self._filter_by_turn(key) if label is None else label for key, label in named]
-        met = [*zip(filters, keys, strict=True)]
-        if len({*met}) < len(met) or not self.met.isdisjoint(met):
-            before = self.met.copy()
-            at = next(at for at, each in enumerate(met) if each in before or before.add(each))
+        self.by_position |= frame["item"].null_count() > 0
+        frame = frame.with_columns(pl.coalesce("item", "_id"))
+        if frame["filter"].null_count():  # older files write a row per filter, in the order of the task's
+            turns = self._turns.next(frame.select(pl.coalesce("_id", "item"))).to_list()
+            names = [*self._filters] or [*dict.fromkeys(map(_filter_of, self._metrics))]
+            names = names or ["none", *(f"filter-{k}" for k in range(2, max(turns) + 2))]
+            labels = pl.Series([names[min(turn, len(names) - 1)] for turn in turns])
+            frame = frame.with_columns(pl.col("filter").fill_null(labels))
+        with_id = frame.filter(pl.col("_id").is_not_null()).select("filter", "_id")
+        if (again := self._met.again(with_id)).any():
+            name, key = with_id.filter(again).row(0)
             raise UnreadableFileError(
-                f"{path}: {places[at]}: document {keys[at]} appears twice under the filter {filters[at]!r}; samples files are "
-                "written by appending, so this may be two runs in one file: remove one"
+                f"{path}: document {key} appears twice under the filter {name!r}; samples files are written by appending, so "
+                "this may be two runs in one file: remove one"
             )
-        self.met.update(met)
-        hashes = cast("list[str]", digests)
-        if None in digests:
-            self.by_position = True
-            hashes = [key if digest is None else digest for digest, key in zip(digests, keys, strict=True)]
-        first = [*map(self._first.setdefault, hashes, keys)]
-        if first == keys:
-            return hashes, filters
-        return [
-            digest if before == key else self._copy(digest, before, key)
-            for digest, before, key in zip(hashes, first, keys, strict=True)
-        ], filters
-
-    def _numbered(self, label: str | None, digest: str | None) -> str | None:
-        """Name a document that has no id: copies are numbered under each filter alike."""
-        if digest is None:
-            return None
-        self._without_id[label, digest] += 1
-        return f"{digest}/{self._without_id[label, digest]}"
-
-    def _copy(self, digest: str, first: str, key: str) -> str:
-        copies = self._copies.setdefault(digest, {first: 1})
-        return f"{digest}#{copies.setdefault(key, len(copies) + 1)}"
-
-    def _filter_by_turn(self, key: str) -> str:
-        """Name the filter of a row without one: older files write a row per filter, in the order of the task's."""
-        turn = self._turns[key]
-        self._turns[key] += 1
-        names = list(self._filters) or list(dict.fromkeys(map(_filter_of, self._metrics)))
-        if names:
-            return names[min(turn, len(names) - 1)]  # one row too many then counts as a copy
-        self.guessed_filters = self.guessed_filters or turn > 0
-        return "none" if turn == 0 else f"filter-{turn + 1}"
+        self.documents.update(dict(frame["filter"].value_counts().iter_rows()))
+        nth = self._copies.next(frame.select("filter", "item")) + 1
+        item = pl.when(nth > 1).then(pl.format("{}#{}", "item", nth)).otherwise("item")
+        return frame.with_columns(item=item).drop("_id")
 
     def _generations(self, given: object) -> int:
         """Return how many generations a row holds."""
@@ -269,11 +232,8 @@ class LmEvalSamples:
                 names = _texts_in([name for name in held if name not in FIXED_KEYS and _could_be_value(held[name])])
             elif listed != last:
                 last, names = cast("object", listed), _texts_in(cast("object", listed))
-            if names:
-                found.append(names)
-                continue
             published = [name.partition(",")[0] for name in self._metrics if _filter_of(name) == label]
-            found.append(published or ["unnamed"])
+            found.append(names or published or ["unnamed"])
         return found
 
 
@@ -289,68 +249,42 @@ def _could_be_value(value: object) -> bool:
     return value is None or isinstance(value, bool | int | float | list) or as_number(value) is not None
 
 
-_DETAILS_PREFIX: Final = "details_"
-_DETAILS_SUFFIX: Final = "-details"
-
-
 def model_of_folder(path: Path) -> str:
     """Return the model that the folder of a file is named after, with the first "__" read as the "/" it stands for."""
-    folder = path.parent.name or path.resolve().parent.name
-    name = folder.removeprefix(_DETAILS_PREFIX).removesuffix(_DETAILS_SUFFIX)
+    name = path.absolute().parent.name.removeprefix("details_").removesuffix("-details")
     return name.replace("__", "/", 1) or "unknown"
 
 
-def looks_like_samples(head: Head) -> bool:
-    """Whether the first object of a file is a sample."""
-    names = frozenset(head.columns) or head.keys
-    if {"doc_id", "doc"} <= names and (names & {"target", "arguments", "resps", "filtered_resps"}):
-        return True
-    if not ({"doc_id", "doc_hash"} & head.keys):
-        return False
-    # A first document of more than the head leaves nothing but its own name to see; other writers leave it out.
-    by_name = plain_name(head.path).startswith("samples_") and head.shape in ("lines", "array")
-    return by_name or {"doc_id", "filtered_resps"} <= head.keys
-
-
-def group(files: Iterable[Path]) -> list[Source]:
-    """Make a source of every results file with its samples, and of every set of samples without results.
-
-    Samples belong to the results file in the same folder with the same stamp. Files without a stamp stand alone.
-    """
-    stamps = {path: stamp_of_name(plain_name(path)) for path in sorted(files)}
-    holds = {path: _is_of_samples(path) for path in stamps}
-    results = [path for path in stamps if not holds[path]]
-    # With two results files of one stamp (`a_<stamp>.json` beside `results_<stamp>.json`) the samples go to one only.
-    results.sort(key=lambda path: (not path.name.startswith("results_"), path))
-    waiting: dict[tuple[Path, str], list[Path]] = {}
-    for path in filter(holds.get, stamps):
-        waiting.setdefault((path.parent, stamps[path] or path.name), []).append(path)
-    sources = [Source(path=path, companions=tuple(waiting.pop((path.parent, stamps[path]), ()))) for path in results]
-    sources += [Source(path=paths[0], companions=tuple(paths[1:])) for paths in waiting.values()]
-    return sorted(sources, key=lambda source: source.path)
-
-
-def _is_of_samples(path: Path) -> bool:
-    try:
-        return holds_samples(read_head(path))
-    except UnreadableFileError:  # it is reported when it is read
-        return task_of_name(plain_name(path)) is not None
-
-
-def holds_samples(head: Head) -> bool:
-    """Whether a file of this format holds samples; else it holds results."""
-    if head.shape in ("array", "lines", "parquet"):
-        return True
-    return looks_like_samples(head) or (head.shape != "object" and plain_name(head.path).startswith("samples_"))
-
-
-_HARNESS_MEMBERS: Final = frozenset(
-    {"n-shot", "group_subtasks", "lm_eval_version", "task_hashes", "higher_is_better", "config_general"}
-)
 # What lmms-eval writes beside the same members: a format of its own.
-_LMMS_EVAL: Final = frozenset({"token_counts", "lmms_eval_version"})
-_PUBLISHED_KEY = re.compile(r'"[^"\n]{1,80}_stderr(?:,[^"\n]{1,80})?"\s*:|"alias"\s*:|"[^"\n]{1,80},none"\s*:')
+_LMMS_EVAL: Final = "token_counts lmms_eval_version"
+_ANY_SHAPE: Final = (*JSON, "parquet")
+_OF_SAMPLES: Final = (
+    Sign("doc_id doc", some="target arguments resps filtered_resps", without=_LMMS_EVAL, shapes=_ANY_SHAPE),
+    # A first document of more than the head leaves nothing but its own name to see; other writers leave it out.
+    Sign(some="doc_id doc_hash", without=_LMMS_EVAL, path=r"/samples_[^/]*$", shapes=RECORDS),
+    Sign("doc_id filtered_resps", without=_LMMS_EVAL, shapes=_ANY_SHAPE),
+)
+_HARNESS: Final = "n-shot group_subtasks lm_eval_version task_hashes higher_is_better config_general"
+_PUBLISHED: Final = r'(?s).*(?:"[^"\n]{1,80}_stderr(?:,[^"\n]{1,80})?"\s*:|"alias"\s*:|"[^"\n]{1,80},none"\s*:)'
+_OF_RESULTS: Final = (
+    Sign("results", some=_HARNESS, without=_LMMS_EVAL, shapes=OBJECT),
+    Sign("results config versions", without=_LMMS_EVAL, opening=_PUBLISHED, shapes=OBJECT),
+    Sign("results", 0.6, without=_LMMS_EVAL, opening=_PUBLISHED, shapes=OBJECT),
+)
 _LISTED: Final = 8
+
+
+def _match(head: Head, signs: Sequence[Sign]) -> Match | None:
+    return next((match for sign in signs if (match := sign.match(head)) is not None), None)
+
+
+def _holds_samples(path: Path) -> bool:
+    """Whether a file of this format holds samples; else it holds results."""
+    with suppress(UnreadableFileError):  # it is reported when it is read
+        head = read_head(path)
+        if head.shape not in {"empty", "text", "binary"}:
+            return head.shape != "object" or _match(head, _OF_SAMPLES) is not None
+    return task_of_name(plain_name(path)) is not None
 
 
 class LmEvalLoader:
@@ -367,38 +301,41 @@ class LmEvalLoader:
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise samples by doc_id with doc and answers, results by the harness's own members or metric keys."""
-        if head.keys & _LMMS_EVAL:
-            return None
-        if head.shape in ("array", "lines", "object", "parquet") and looks_like_samples(head):
-            return Match(confidence=0.9, reason="a sample has doc_id, doc and responses")
-        if head.shape != "object" or "results" not in head.keys:
-            return None
-        if head.keys & _HARNESS_MEMBERS:
-            return Match(confidence=0.9, reason="results with members only lm-eval or lighteval writes")
-        results = head.members.get("results", {})
-        if not isinstance(results, dict) or not _PUBLISHED_KEY.search(head.text):
-            return None
-        settled = {"config", "versions"} <= head.keys
-        return Match(confidence=0.9 if settled else 0.6, reason="results with lm-eval's metric keys")
+        return _match(head, (*_OF_SAMPLES, *_OF_RESULTS))
 
     def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
-        """Group results and samples by folder and time stamp; a results file that is given alone has its samples beside it."""
-        for source in group(files):
-            stamp, folder = stamp_of_name(plain_name(source.path)), source.path.absolute().parent
-            if source.companions or not stamp or task_of_name(plain_name(source.path)):
-                yield source
-                continue
-            beside: tuple[Path, ...] = ()
-            with suppress(PermissionError):  # a folder whose files may be read and not listed
-                named = (p for p in sorted(folder.iterdir()) if task_of_name(name := plain_name(p)) and stamp in name)
-                beside = tuple(path for path in named if path.is_file() and not path.is_symlink())
-            yield replace(source, companions=beside)
-            if beside:
-                yield from source.notes([f"its samples lie beside it ({plural(len(beside), 'file')}) and are read too"])
+        """Make a source of every results file with its samples, and of every set of samples without results.
+
+        Samples belong to the results file in the same folder with the same stamp; a results file that is given alone is read
+        with those beside it. Files without a stamp stand alone.
+        """
+        waiting: dict[tuple[Path, str], list[Path]] = {}
+        results: list[Path] = []
+        for path in sorted(files):
+            if _holds_samples(path):
+                waiting.setdefault((path.parent, stamp_of_name(plain_name(path)) or path.name), []).append(path)
+            else:
+                results.append(path)
+        # With two results files of one stamp (`a_<stamp>.json` beside `results_<stamp>.json`) the samples go to one only.
+        for path in sorted(results, key=lambda path: (not path.name.startswith("results_"), path)):
+            stamp = stamp_of_name(plain_name(path))
+            samples = waiting.pop((path.parent, stamp), [])
+            source = Source(path=path, companions=tuple(samples))
+            if stamp and not samples:
+                with suppress(PermissionError):  # a folder whose files may be read and not listed
+                    beside = sorted(path.absolute().parent.iterdir())
+                    named = [each for each in beside if task_of_name(name := plain_name(each)) and stamp in name]
+                    samples = [each for each in named if each.is_file() and not each.is_symlink()]
+                    source = replace(source, companions=tuple(samples))
+                if samples:
+                    text = f"its samples lie beside it ({plural(len(samples), 'file')}) and are read too"
+                    yield from source.notes([text])
+            yield source
+        yield from (Source(path=path, companions=tuple(others)) for path, *others in waiting.values())
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes of all samples, then the published numbers, metrics and runs."""
-        alone = holds_samples(read_head(source.path))
+        alone = _holds_samples(source.path)
         results = Results(path=source.path) if alone else read_results(source.path)
         model = results.model or model_of_folder(source.path)
         if alone:
@@ -406,9 +343,6 @@ class LmEvalLoader:
                 f"samples without their results file: the model is named {model!r} after the folder, and shots, versions, "
                 "limits and groups are unknown"
             )
-            yield from source.notes([text])
-        elif results.has_random_name:
-            text = f"the model name {model!r} may be one that lm-eval made up, since its arguments name no model"
             yield from source.notes([text])
         ranges, readers = Ranges(), dict[str, LmEvalSamples]()
 
@@ -550,32 +484,22 @@ def _notes(results: Results, readers: Mapping[str, LmEvalSamples]) -> Iterator[s
     elif absent := [task for task in results.tasks if task not in readers]:
         yield f"no samples for {len(absent)} of the tasks, only published numbers: {comma_list(absent, _LISTED)}"
     for name, reader in readers.items():
-        said, n_documents = (
-            as_whole(results.part("n-samples", name).get("effective")),
-            len({key for _, key in reader.met}),
-        )
-        if said is not None and said != n_documents:
+        said = as_whole(results.part("n-samples", name).get("effective"))
+        few, many = min(reader.documents.values(), default=0), max(reader.documents.values(), default=0)
+        if said is not None and said != many:
             yield (
-                f"the results of {name} rest on {said:,} documents, the samples file holds {n_documents:,}: "
+                f"the results of {name} rest on {said:,} documents, the samples file holds {many:,}: "
                 "published numbers and items do not cover the same documents"
             )
-    for name, reader in readers.items():
-        counts = sorted(Counter(label for label, _ in reader.met).items(), key=lambda each: (each[1], each[0]))
-        if counts and counts[0][1] != counts[-1][1]:
-            (least, few), (most, many) = counts[0], counts[-1]
+        if few != many:
             yield (
-                f"samples of {name} hold {few:,} documents under the filter {least!r} and {many:,} under {most!r}: lines were "
-                "lost, and these documents are missing there"
+                f"samples of {name} hold {few:,} documents under one filter and {many:,} under another: lines were lost, and "
+                "these documents are missing there"
             )
     if by_position := [name for name, reader in readers.items() if reader.by_position]:
         yield (
             f"samples of {comma_list(by_position, _LISTED)} have no doc_hash, so doc_id (a place in the split) names the item: "
             "compare only runs of the same version of the data"
-        )
-    if guessed := [name for name, reader in readers.items() if reader.guessed_filters]:
-        yield (
-            f"samples of {comma_list(guessed, _LISTED)} have several rows for a document and name no filter: called filter-2, "
-            "filter-3, ..."
         )
 
 

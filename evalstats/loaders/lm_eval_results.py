@@ -143,8 +143,7 @@ class Results:
     @cached_property
     def groups(self) -> frozenset[str]:
         """Names of groups: what has children (older files give tasks an empty list) or stands under `groups`."""
-        with_children = {name for name, children in self.part("group_subtasks").items() if as_list(children)}
-        return frozenset(with_children | set(self.part("groups")))
+        return frozenset({name for name, children in self._children.items() if children} | {*self.part("groups")})
 
     @cached_property
     def tasks(self) -> tuple[str, ...]:
@@ -155,40 +154,25 @@ class Results:
     def _parents(self) -> dict[str, set[str]]:
         """The groups that each task or group is in, but for those whose tasks share no metric: these are lists of benchmarks."""
         parents: dict[str, set[str]] = {}
-        for group, children in self.part("group_subtasks").items():
+        for group, children in self._children.items():
             published = [names for task in self.leaves(group) if (names := {*self.metrics(task)})]
-            if published and not set[str].intersection(*published):
-                continue
-            for child in as_list(children):
-                parents.setdefault(str(child), set()).add(group)
+            if not published or set[str].intersection(*published):
+                for child in children:
+                    parents.setdefault(child, set()).add(group)
         return parents
+
+    @cached_property
+    def _children(self) -> dict[str, set[str]]:
+        return {name: {*map(str, as_list(inside))} for name, inside in self.part("group_subtasks").items()}
 
     def benchmark(self, task: str) -> str:
         """Return the benchmark of a task: the top group of one metric if it is in exactly one, else the task itself."""
-        tops: set[str] = set()
-        seen = {task}
-        waiting = [task]
-        while waiting:
-            name = waiting.pop()
-            parents = self._parents.get(name, set())
-            if not parents and name != task:
-                tops.add(name)
-            waiting.extend(parents - seen)
-            seen |= parents
+        tops = {name for name in _reached(task, self._parents) if name not in self._parents}
         return tops.pop() if len(tops) == 1 else task
 
-    def leaves(self, group: str) -> frozenset[str]:
+    def leaves(self, group: str) -> set[str]:
         """Names of the tasks below a group, through groups inside it."""
-        found: set[str] = set()
-        seen = {group}
-        waiting = [group]
-        while waiting:
-            for child in map(str, as_list(self.part("group_subtasks").get(waiting.pop()))):
-                if child in seen:
-                    continue
-                seen.add(child)
-                (waiting.append if child in self.groups else found.add)(child)
-        return frozenset(found)
+        return _reached(group, self._children) - self.groups
 
     def effective(self, task: str) -> int | None:
         """Return how many documents of a task were run, where the file says so."""
@@ -226,26 +210,14 @@ class Results:
     @cached_property
     def model(self) -> str | None:
         """The model as the harness named it, else as its arguments do, else None."""
+        arguments = _options(self.part("config").get("model_args"))
         return (
             as_text(self.members.get("model_name"))
-            or self._name_in_arguments
+            or next((name for key in _NAME_ARGUMENTS if (name := as_text(arguments.get(key)))), None)
             or as_text(self.part("config_general").get("model_name"))
             or as_text(self.part("config").get("model_name"))
             or as_text(self.part("config").get("model"))
         )
-
-    @property
-    def has_random_name(self) -> bool:
-        """Whether the harness found no name among the model's arguments, and so made one up."""
-        name = as_text(self.members.get("model_name")) or ""
-        made_up = len(name) == 8 and name.isalnum() and name.isascii()
-        return made_up and self._name_in_arguments is None
-
-    @property
-    def _name_in_arguments(self) -> str | None:
-        given = self.part("config").get("model_args")
-        options = _options(given)
-        return next((name for key in _NAME_ARGUMENTS if (name := as_text(options.get(key)))), None)
 
     def prompt_hash(self, tasks: Sequence[str]) -> str | None:
         """Digest of the prompt templates of some tasks and of the instruction put before them (not the chat template).
@@ -271,10 +243,9 @@ class Results:
         shots = {task: self.shots(task) for task in tasks}
         temperatures = {task: self.temperature(task) for task in tasks}
         config = self.part("config")
-        limit = as_number(config.get("limit"))
+        limit = as_amount(config.get("limit"))
         if limit is not None and limit < 1:  # a share of each task's documents
-            counts = [self.effective(task) for task in tasks]
-            limit = None if limit < 0 or None in counts else sum(count for count in counts if count is not None)
+            limit = _sum([self.effective(task) for task in tasks])
         kept: Row = {name: config.get(name) for name in _CONFIG_FIELDS}
         kept |= {name: self.members.get(name) for name in _MEMBER_FIELDS}
         by_task: dict[str, Mapping[str, object]] = {"versions": versions, "shots": shots, "temperatures": temperatures}
@@ -345,10 +316,23 @@ class Results:
         counted = as_count(get(group, "sample_count", number.key))
         if counted is not None:
             return counted
-        parts = [self.effective(task) for task in self.leaves(name)]
-        if not parts or None in parts:
-            return as_count(get(group, "sample_len"))
-        return sum(part for part in parts if part is not None)
+        whole = _sum([self.effective(task) for task in self.leaves(name)])
+        return as_count(get(group, "sample_len")) if whole is None else whole
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+def _reached(start: str, steps: Mapping[str, set[str]]) -> set[str]:
+    """Return all names that steps from one lead to, in circles too."""
+    found, waiting = set[str](), [start]
+    while waiting:
+        new = steps.get(waiting.pop(), set()) - found
+        found |= new
+        waiting.extend(new)
+    return found
 
 
 def _options(given: object) -> dict[str, object]:
