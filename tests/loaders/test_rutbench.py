@@ -361,7 +361,7 @@ RIGHT: dict[str, object] = {
     [
         ({}, ""),
         ({"sample_count": 3}, "the summary counts 3 samples, the file holds 2"),
-        ({"missing_runtime_task_ids": ["t8", "t9"]}, "2 samples had no environment to run in and are missing (t8, t9)"),
+        ({"missing_runtime_task_ids": ["t8", "t9"]}, "2 samples had no environment and are missing (t8, t9)"),
     ],
 )
 def test_the_summary_is_checked_against_the_samples(tmp_path: Path, changes: dict[str, object], expected: str) -> None:
