@@ -64,17 +64,6 @@ def test_an_output_is_a_trial_and_a_detector_a_metric(report: Any) -> None:
     assert data.problems == ()
 
 
-def test_the_rate_of_passes_is_published(report: Any) -> None:
-    interval = {"confidence": 0.9, "confidence_lower": 0.1, "confidence_upper": 0.4}
-    data = report(*ENTRIES[:-2], RATE | interval)
-    row = data.aggregates.row(0, named=True)
-    assert (row["metric"], row["task"], row["estimate"], row["n"]) == ("pass rate, dan.DAN", "dan.Dan_11_0", 0.75, 4)
-    assert (row["conf_low"], row["conf_high"], row["conf_level"]) == pytest.approx((0.6, 0.9, 0.9))
-    old = report(SETUP, attempt(), {**RATE, "detector": "detector.dan.DAN", "total_evaluated": None, "total": 4})
-    assert old.aggregates["estimate"].to_list() == [0.75]
-    assert old.aggregates["metric"].to_list() == ["pass rate, dan.DAN"]
-
-
 @pytest.mark.parametrize(
     ("changes", "metric", "expected"),
     [

@@ -3,7 +3,7 @@
 The task is the probe. The item is a digest of the prompt, since the ids of attempts are new in each run; outputs are trials. A
 detector's score is a metric of its name: from 0 to 1, where 1 is a hit. `hit` is 1 where any detector reaches the threshold of
 the run, as garak's log of hits counts. An output that the generator did not give is an error; one that a detector could not
-judge is unscored. Lines `eval` hold the rate of passes of a probe and a detector.
+judge is unscored. Lines `eval`, the rates of passes, follow from the attempts and are not read.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from evalstats.loaders.format import Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, Said, as_row, score_of, unscored
-from evalstats.loaders.values import as_count, as_list, as_number, as_text, as_time, json_text
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, dicts, get, json_text
 
 _COMPLETE: Final = 2
 _THRESHOLD: Final = 0.5
@@ -23,20 +23,6 @@ _SETTINGS: Final = ("generations", "seed", "deprefix", "eval_threshold", "system
 _NO_OUTPUT: Final = unscored("the generator gave no output", error=True)
 _DETECTOR: Final[Row] = {"low": 0.0, "high": 1.0, "higher_is_better": False, "unit": "proportion"}
 _HITS: Final = "only the hits of a garak report"
-
-
-class _Message(Struct):
-    text: Any = None
-    lang: Any = None
-    data_checksum: Any = None
-
-
-class _Turn(Struct):
-    content: _Message | str | None = None
-
-
-class _Prompt(Struct):
-    turns: list[_Turn] = []
 
 
 class _Output(Struct):
@@ -49,18 +35,10 @@ class _Entry(Struct):
     uuid: Any = None
     probe_classname: Any = None
     # Until version 0.12 a prompt was a text, and so were outputs.
-    prompt: _Prompt | str | None = None
+    prompt: Any = None
     outputs: list[_Output | str | None] = []
     detector_results: dict[str, Any] = {}
     intent: Any = None
-    probe: Any = None
-    detector: Any = None
-    passed: Any = None
-    total: Any = None
-    total_evaluated: Any = None
-    confidence: Any = None
-    confidence_lower: Any = None
-    confidence_upper: Any = None
     garak_version: Any = None
     start_time: Any = None
     target: Any = field(default=None, name="plugins.target_name")
@@ -95,8 +73,6 @@ class _Report:
         elif entry.entry_type == "init":
             about = {"harness_version": as_text(entry.garak_version), "timestamp": as_time(entry.start_time)}
             self.file.runs[self.run].update(about)
-        elif entry.entry_type == "eval":
-            _rate(entry, self.run, self.file)
         elif entry.entry_type == "completion":
             self.file.runs[self.run]["status"] = "success"
         elif entry.entry_type == "attempt":
@@ -123,8 +99,8 @@ class _Report:
 def _attempt(entry: _Entry, run: str, threshold: float, file: FormatFile[_Entry]) -> Iterator[Sample]:
     probe = as_text(entry.probe_classname)
     text, language = _asked(entry.prompt)
-    if not probe or text is None:
-        file.leave_out("no probe_classname" if not probe else "no prompt")
+    if not probe or not text:
+        file.leave_out("no prompt" if probe else "no probe_classname")
         return
     item = blake2s(text.encode(errors="replace"), digest_size=6).hexdigest()
     shared: Row = {"run": run, "task": probe, "item": item, "scenario": probe.partition(".")[0]}
@@ -134,50 +110,31 @@ def _attempt(entry: _Entry, run: str, threshold: float, file: FormatFile[_Entry]
         file.metric(name, **_DETECTOR)
     outcomes: list[tuple[str, Said]] = []
     for place, output in enumerate(entry.outputs):
-        trial = file.trial(run, probe, item)
-        if output is None:
-            outcomes += ((name, {**_NO_OUTPUT, "trial": trial}) for name in (*found, "hit"))
-            continue
-        each = {
+        each: dict[str, Said] = {
             name: number(scores[place] if place < len(scores) else None, 0.0, 1.0) for name, scores in found.items()
         }
         each["hit"] = _hit([score_of(outcome) for outcome in each.values()], threshold)
-        outcomes += ((name, {**as_row(outcome), "trial": trial}) for name, outcome in each.items())
+        trial = file.trial(run, probe, item)
+        outcomes += (
+            (name, {**(_NO_OUTPUT if output is None else as_row(outcome)), "trial": trial})
+            for name, outcome in each.items()
+        )
     yield shared, outcomes
 
 
-def _hit(scores: list[Any], threshold: float) -> Said:
+def _hit(scores: list[float | None], threshold: float) -> Said:
     if any(score is not None and score >= threshold for score in scores):
         return 1.0
     lost = not scores or None in scores
     return unscored("a detector gave no score" if scores else "no detector judged it") if lost else 0.0
 
 
-def _asked(prompt: _Prompt | str | None) -> tuple[str | None, str | None]:
+def _asked(prompt: object) -> tuple[str, str | None]:
     """Return what a prompt says in all its turns, with the files it attaches, and its language."""
-    if isinstance(prompt, str):
-        return prompt, None
-    contents = [turn.content for turn in prompt.turns if turn.content is not None] if prompt else []
-    messages = [_Message(text=content) if isinstance(content, str) else content for content in contents]
-    if not messages:
-        return None, None
-    said = ((as_text(message.text) or "") + (as_text(message.data_checksum) or "") for message in messages)
-    return "\n".join(said), as_text(messages[-1].lang)
-
-
-def _rate(entry: _Entry, run: str, file: FormatFile[_Entry]) -> None:
-    n = as_count(entry.total_evaluated if entry.total_evaluated is not None else entry.total)
-    passed, detector = as_count(entry.passed), as_text(entry.detector)
-    if not n or passed is None or not detector:
-        return
-    # The interval is of the rate of hits.
-    low, high = as_number(entry.confidence_lower), as_number(entry.confidence_upper)
-    known: Row = {"task": as_text(entry.probe), "n": n, "unit": "proportion"}
-    ends = None if low is None or high is None else (1 - high, 1 - low)
-    if ends is not None and (level := as_number(entry.confidence)) is not None:
-        known["conf_level"] = level
-    metric = f"pass rate, {detector.removeprefix('detector.')}"
-    file.publish(passed / n, run, metric, ends=ends, **known)
+    contents = [turn.get("content") for turn in dicts(get(prompt, "turns"))] or [prompt]
+    messages = [{"text": content} if isinstance(content, str) else as_dict(content) for content in contents]
+    said = ((as_text(each.get("text")) or "") + (as_text(each.get("data_checksum")) or "") for each in messages)
+    return "\n".join(said), as_text(messages[-1].get("lang"))
 
 
 FORMAT: Final = Format(
