@@ -75,7 +75,7 @@ def test_a_published_run(scored: Any) -> None:
     assert data.metrics.filter(metric="normalised").select("low", "high", "primary").row(0) == (None, 10.0, True)
     published = data.aggregates.row(0, named=True)
     assert (published["metric"], published["estimate"], published["n"]) == ("benchmark_score", 77.25, 3)
-    assert "1 of 4 questions are not in the file" in told(data)
+    assert "1 questions are not in the file" in told(data)
     assert "scores of version 1 only" in told(data)
 
 
@@ -132,7 +132,7 @@ def test_no_score(scored: Any, score: object) -> None:
 def test_what_holds_nothing_is_refused(scored: Any) -> None:
     with pytest.raises(UnreadableFileError, match="is a list; an object with runs was expected"):
         scored([FLAT], "raw_results.json")
-    with pytest.raises(UnreadableFileError, match="holds no run of EQ-Bench"):
+    with pytest.raises(UnreadableFileError, match="none of its runs could be read"):
         scored({"x": 1}, "raw_results.json")
     with pytest.raises(UnreadableFileError, match="no model_path"):
         scored({**FLAT, "model_path": None})

@@ -5,19 +5,17 @@ the pass that the harness takes, and `/first_pass` and `/revised` by themselves.
 and there is no lowest. A question whose answer could never be read is not in the file: it is missing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Any, Final, cast
+from typing import Any, Final
 
-import polars as pl
 from msgspec import Struct
 
-from evalstats.errors import UnreadableFileError
-from evalstats.loaders.format import Format, FormatFile, Scalar, Sign
-from evalstats.loaders.format_columns import numbers, texts
-from evalstats.loaders.rows import Row
-from evalstats.loaders.values import as_count, as_dict, as_text, as_time, as_whole
+from evalstats.loaders.format import Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format_columns import number
+from evalstats.loaders.rows import Row, Said
+from evalstats.loaders.values import as_count, as_dict, as_list, as_text, as_time, as_whole
 
 _HIGH: Final = 10.0
 _SCALES: Final = ("fullscale", "normalised")
@@ -30,6 +28,7 @@ _KNOWN: Final = (
     *("n_questions_parseable", "n_questions_total", *_CONFIG),
 )
 _OBJECT: Final = ("object", "lines")
+_ABSENT: Final = "{n} questions are not in the file, since no answer to them could be read; they are missing, not 0"
 _VERSION_1: Final = (
     "the questions have scores of version 1 only (normalised), which do not average to the published benchmark_score "
     "of version 2; that one is among the aggregates"
@@ -49,58 +48,53 @@ class _Iteration(Struct, rename={"fullscale": "individual_scores_fullscale", "no
     normalised: _ByItem = None
 
 
-_Iterations = dict[str, _Iteration | Scalar]
-
-
-class _Run(Struct):
-    run_metadata: Any = None
-    iterations: _Iterations | Scalar = None
-
-
 class _Keyed(Struct):
-    key: str
-    value: _Run | list[Any] | Scalar
+    """An iteration of the only run."""
 
-
-def _several(records: list[_Keyed], file: FormatFile[_Keyed]) -> pl.DataFrame:
-    frames: list[pl.DataFrame] = []
-    for record, place in zip(records, file.locators, strict=True):
-        run = record.value if isinstance(record.value, _Run) else _Run()
-        about = as_dict(run.run_metadata)
-        kind = as_text(about.get("eq_bench_version"))
-        if not about or kind in {"creative-writing", "judgemark"}:
-            file.leave_out(f"of {kind}, not of EQ-Bench" if kind else "no run_metadata", place)
-            continue
-        frames += _frames({**about, "index_string": record.key}, as_dict(run.iterations), place, file)
-    return pl.concat(frames) if frames else pl.DataFrame()
-
-
-class _OfOne(Struct):
     key: str
     value: _Iteration | list[Any] | Scalar
 
 
-def _one(records: list[_OfOne], file: FormatFile[_OfOne]) -> pl.DataFrame:
-    iterations = {record.key: record.value for record in records}
-    frames = [*_frames(dict(file.members), iterations, "", file)]
-    return pl.concat(frames) if frames else pl.DataFrame()
+class _Run(Struct):
+    run_metadata: Any = None
+    iterations: dict[str, _Iteration | Scalar] | Scalar = None
 
 
-def _frames(about: Row, iterations: Mapping[str, object], place: str, file: FormatFile[Any]) -> Iterator[pl.DataFrame]:
-    """Yield the outcomes of a run: of each iteration and scale the pass that counts, and both by themselves."""
+class _KeyedRun(Struct):
+    key: str
+    value: _Run | list[Any] | Scalar
+
+
+def _iteration(record: _Keyed, file: FormatFile[_Keyed]) -> Iterator[Sample]:
+    if run := _run(file.members, "", file):
+        yield from _samples(run, file.members, record.key, record.value, file)
+
+
+def _iterations(record: _KeyedRun, file: FormatFile[_KeyedRun]) -> Iterator[Sample]:
+    found = record.value if isinstance(record.value, _Run) else _Run()
+    about = {**as_dict(found.run_metadata), "index_string": record.key}
+    kind = as_text(about.get("eq_bench_version"))
+    if kind in {"creative-writing", "judgemark"}:
+        file.leave_out(f"of {kind}, not of EQ-Bench")
+    elif run := _run(about, f"{len(file.runs) or ''}", file):
+        for name, iteration in as_dict(found.iterations).items():
+            yield from _samples(run, about, name, iteration, file)
+
+
+def _run(about: Mapping[str, object], part: str, file: FormatFile[Any]) -> str | None:
+    """Return the run that this is said of, whose score is published once; None where no model is named."""
     model = as_text(about.get("model_path"))
     if not model:
-        file.leave_out("no model_path", place)
-        return
+        file.leave_out("no model_path")
+        return None
     index = (as_text(about.get("index_string")) or "").split("--")
     task = as_text(about.get("eqbench_version")) or next((part for part in index[1:2] if part in _QUESTIONS), "")
-    language, number = as_text(about.get("language")) or "en", len(file.runs)
     parts = (as_text(about.get(name)) for name in _ADDED)
     added = ", ".join(part for part in parts if part and part.lower() != "none")
     run = file.run(
         model,
         model,
-        f"{number}" if number else "",
+        part,
         system=f"{model} ({added})" if added else model,
         task_version=task,
         status="error" if about.get("benchmark_success") is False else None,
@@ -108,65 +102,56 @@ def _frames(about: Row, iterations: Mapping[str, object], place: str, file: Form
         timestamp=as_time(about.get("run_completed")),
         config={name: about.get(name) for name in _CONFIG},
     )
-    n, metrics = 0, set[str]()
-    for name, iteration in iterations.items():
-        trial, items = max((as_whole(name) or 1) - 1, 0), set[str]()
-        for scale in _SCALES:
-            by_item = as_dict(getattr(iteration, scale, None))
-            read = {part: numbers(_scores(by_item, part), -inf, _HIGH) for part in _PASSES if by_item}
-            given = [part for part, each in read.items() if each["score"].count()]
-            if not given:
-                continue
-            asked = texts([*by_item])
-            shared = pl.DataFrame({"item": asked}).with_columns(
-                run=pl.lit(run),
-                task=pl.lit(task),
-                variant=pl.lit("" if language == "en" else language),
-                trial=pl.lit(trial),
-                locator=f"{name}." + asked,
-            )
-            taken = _taken(read) if len(given) > 1 else given[0]
-            for metric, part in ((scale, taken), *((f"{scale}/{part}", part) for part in given)):
-                yield shared.hstack([pl.Series("metric", [metric]).new_from_index(0, len(asked)), *read[part]])
-                metrics.add(metric)
-            items |= {*asked}
-        n += len(items)
-    if about.get("benchmark_score") is not None:
+    if not file.again(run):
         count = as_count(about.get("n_questions_parseable"))
-        file.publish(about["benchmark_score"], run, "benchmark_score", task=task, n=count, unit="points")
-    expected = (as_count(about.get("n_questions_total")) or _QUESTIONS.get(task) or 0) * len(iterations)
-    if n < expected:
-        file.note(
-            f"{expected - n} of {expected} questions are not in the file, since no answer to them could be read; they are "
-            "missing, not 0"
-        )
-    if task == "v2" and n and "fullscale" not in metrics:
-        file.note(_VERSION_1)
-    for metric in metrics:
-        file.metric(metric)
+        file.publish(about.get("benchmark_score"), run, "benchmark_score", task=task, n=count, unit="points")
+    return run
 
 
-def _scores(by_item: Mapping[str, object], part: str) -> list[object]:
-    """Return the scores of a pass; the harness now and then keeps one as a list of one."""
-    found = [getattr(scores, f"{part}_score", None) for scores in by_item.values()]
-    return [value[0] if isinstance(value, list) and len(cast("list[object]", value)) == 1 else value for value in found]
+def _samples(
+    run: str, about: Mapping[str, object], name: str, iteration: object, file: FormatFile[Any]
+) -> Iterator[Sample]:
+    """Yield the questions of an iteration: of each scale the pass that counts, and both by themselves."""
+    language, task, items = as_text(about.get("language")) or "en", file.runs[run]["task_version"], set[str]()
+    shared: Row = {"run": run, "task": task, "variant": "" if language == "en" else language}
+    shared["trial"] = max((as_whole(name) or 1) - 1, 0)
+    for scale in _SCALES:
+        by_item = as_dict(getattr(iteration, scale, None))
+        read = {part: [_score(scores, part) for scores in by_item.values()] for part in _PASSES}
+        read = {part: said for part, said in read.items() if any(isinstance(each, float) for each in said)}
+        if not read:
+            continue
+        file.metric(scale)
+        items |= by_item.keys()
+        taken = _taken(read)
+        for place, item in enumerate(by_item):
+            each = [(f"{scale}/{part}", said[place]) for part, said in read.items()]
+            yield {**shared, "item": item, "locator": f"{name}.{item}"}, [(scale, taken[place]), *each]
+    expected = as_count(about.get("n_questions_total")) or _QUESTIONS.get(str(task)) or 0
+    file.count(_ABSENT, max(expected - len(items), 0))
 
 
-def _taken(read: Mapping[str, pl.DataFrame]) -> str:
+def _score(scores: object, part: str) -> Said:
+    """Return the score of a pass; the harness now and then keeps one as a list of one."""
+    value: object = getattr(scores, f"{part}_score", None)
+    listed = as_list(value)
+    return number(listed[0] if len(listed) == 1 else value, -inf, _HIGH)
+
+
+def _taken(read: Mapping[str, Sequence[Said]]) -> Sequence[Said]:
     """Return the pass that the harness counts: the better on average, unless far fewer answers could be read (lib/scoring.py)."""
-    first, revised = (read[part]["score"].drop_nulls() for part in _PASSES)
-    better = revised.sum() / len(revised) >= first.sum() / len(first)
-    return "revised" if better and len(revised) >= 0.95 * len(first) else "first_pass"
+    if len(read) == 1:
+        return next(iter(read.values()))
+    first, revised = ([each for each in read[part] if isinstance(each, float)] for part in _PASSES)
+    better = sum(revised) / len(revised) >= sum(first) / len(first)
+    return read["revised" if better and len(revised) >= 0.95 * len(first) else "first_pass"]
 
 
 def _finish(file: FormatFile[Any]) -> None:
     if headline := next((name for name in _SCALES if name in file.metrics), None):
         file.metric(headline, primary=True)
-    if not file.runs:
-        why = next((f" ({problem.message})" for problem in file.left_out()), "")
-        raise UnreadableFileError(
-            f"{file.source.path}: holds no run of EQ-Bench with its iterations{why}; give the harness's raw_results.json"
-        )
+    if headline == "normalised" and any(run["task_version"] == "v2" for run in file.runs.values()):
+        file.note(_VERSION_1)
 
 
 _SCALE: Final[Row] = {"kind": "continuous", "low": None, "high": _HIGH, "unit": "points"}
@@ -178,22 +163,23 @@ FORMAT: Final[Format[Any]] = Format(
     benchmark="EQ-Bench",
     harness="EQ-Bench",
     signs=(Sign("benchmark_score index_string eqbench_version model_path", 0.95, shapes=_OBJECT),),
-    record=_OfOne,
-    columns=_one,
+    record=_Keyed,
+    rows=_iteration,
     lists=("raw_results",),
     keyed=True,
     keep=_KNOWN,
     called="iterations",
     metrics={f"{scale}{part}": _SCALE for scale in _SCALES for part in ("", *(f"/{part}" for part in _PASSES))},
     finish=_finish,
+    expected="The harness's raw_results.json, or a run with its iterations, was expected",
 )
 RAW: Final[Format[Any]] = replace(
     FORMAT,
     name="eq-bench-raw",
     title="EQ-Bench results of several runs (raw_results.json)",
     signs=(Sign(text=('"run_metadata"', '"eq_bench_version"'), shapes=_OBJECT),),
-    record=_Keyed,
-    columns=_several,
+    record=_KeyedRun,
+    rows=_iterations,
     lists=(),
     keep=(),
     called="runs",

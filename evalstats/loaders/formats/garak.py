@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from evalstats.loaders.format import Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, Said, as_row, score_of, unscored
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, dicts, get, json_text
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, dicts, json_text
 
 _COMPLETE: Final = 2
 _THRESHOLD: Final = 0.5
@@ -131,10 +131,10 @@ def _hit(scores: list[float | None], threshold: float) -> Said:
 
 def _asked(prompt: object) -> tuple[str, str | None]:
     """Return what a prompt says in all its turns, with the files it attaches, and its language."""
-    contents = [turn.get("content") for turn in dicts(get(prompt, "turns"))] or [prompt]
-    messages = [{"text": content} if isinstance(content, str) else as_dict(content) for content in contents]
-    said = ((as_text(each.get("text")) or "") + (as_text(each.get("data_checksum")) or "") for each in messages)
-    return "\n".join(said), as_text(messages[-1].get("lang"))
+    contents = [turn.get("content") for turn in dicts(as_dict(prompt).get("turns"))] or [prompt]
+    messages = [as_dict(content) or {"text": content} for content in contents]
+    parts = [as_text(each.get(name)) for each in messages for name in ("text", "data_checksum") if each.get(name)]
+    return "\n".join(filter(None, parts)), as_text(messages[-1].get("lang"))
 
 
 FORMAT: Final = Format(
