@@ -299,8 +299,9 @@ def _lattice_moments(
         return None
     own, cross, sums, shared = np.zeros((4, y.shape[1], y.shape[1]))
     for rows in _row_blocks(y):
-        held = np.logical_not(np.isnan(rows)).astype(np.float64)
-        whole = np.where(held > 0.0, np.rint(rows / step), 0.0)
+        missing, whole = np.isnan(rows), np.rint(rows / step)
+        whole[missing] = 0.0
+        held = np.logical_not(missing).astype(np.float64)
         own += (whole**2).T @ held
         cross += whole.T @ whole
         sums += whole.T @ held
@@ -385,25 +386,28 @@ def score_covariance(scores: ArrayLike, *, clusters: ArrayLike | None = None) ->
     """
     y = as_scores(scores, least_models=1)
     grouped = None if clusters is None else cluster_sums(y, *as_codes(clusters, y.shape[0]))
+    held = np.logical_not(np.isnan(y)) if grouped is None else grouped[1]
+    n, units = held.sum(axis=0, dtype=np.float64), np.count_nonzero(held, axis=0)
 
     def parts() -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield sums and counts of the clusters, or of items, as many at a time as may be held."""
+        """Yield sums and counts of the clusters, or of items, as many at a time as may be held; all counts alike stand once."""
         if grouped is not None:
             yield grouped
             return
-        for rows in _row_blocks(y):
-            yield np.nan_to_num(rows, nan=0.0), np.logical_not(np.isnan(rows)).astype(np.float64)
+        for rows, known in zip(_row_blocks(y), _row_blocks(held), strict=True):
+            if known.all():
+                yield rows, np.ones((1, n.size))
+            else:
+                yield np.nan_to_num(rows, nan=0.0), known.astype(np.float64)
 
-    n, units, total = np.zeros((3, y.shape[1]))
-    for sums, counts in parts():
-        n += counts.sum(axis=0)
-        units += np.count_nonzero(counts, axis=0)
-        total += sums.sum(axis=0)
     if int(units.min()) < 2:
         raise InputError(f"model {int(np.argmin(units))} has {int(units.min())} scored items; at least 2 are needed")
     reason = None if clusters is None else too_few_clusters(int(units.min()))
     if reason is not None:
         raise InputError(reason)
+    total = np.zeros(n.size)
+    for sums, _ in parts():
+        total += sums.sum(axis=0)
     product = np.zeros((n.size, n.size))
     for sums, counts in parts():
         residuals = (sums - counts * (total / n)) / (np.sqrt(1.0 - counts / n) * n)
