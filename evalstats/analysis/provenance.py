@@ -46,7 +46,7 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
         text = "The run was looked at after every batch and may have ended by what was seen: intervals for one look are too short"
         found.append(Note(kind="selection", text=text, remedy="Ask compare, whose interval holds at every look"))
     weights = data.outcomes["weight"]
-    if weights.n_unique() > 1 and weights.filter(data.outcomes["run"].is_in(list(runs))).drop_nulls().n_unique() > 1:
+    if weights.count() and weights.filter(data.outcomes["run"].is_in(list(runs))).drop_nulls().n_unique() > 1:
         found.append(Note(kind="average", text=UNWEIGHTED))
     if data.merged and trial_sets(data.outcomes) is None:
         text = "Which trials made up one run is not known, so no interval includes what differs between runs"

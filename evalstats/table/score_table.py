@@ -88,9 +88,10 @@ class ScoreTable:
         codes, first = item_codes(keys[0] if alike else pl.concat(keys), key)
         codes = np.tile(codes, len(parts)) if alike else codes
         shape = len(first), len(systems)
-        # Zeros that nothing is written to take no memory: most often no score is lost.
-        n_scored, n_lost = np.empty(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        total, total_sq = np.empty(shape), np.empty(shape)
+        # A system's cells stand together, as they are written. Zeros that nothing is written to take no memory: most often no
+        # score is lost.
+        n_scored, n_lost = np.empty(shape, dtype=np.int64, order="F"), np.zeros(shape, dtype=np.int64, order="F")
+        total, total_sq = np.empty(shape, order="F"), np.empty(shape, order="F")
         ends = np.cumsum([part.height for part in parts])
         for j, (part, own) in enumerate(zip(parts, np.split(codes, ends[:-1]), strict=True)):
             n_scored[:, j], lost, total[:, j], total_sq[:, j] = _sums(part, own, len(first))
@@ -249,10 +250,11 @@ class ScoreTable:
         return replace(
             self,
             systems=tuple(self.systems[j] for j in at) if self.systems else (),
-            n_scored=self.n_scored[:, at],
-            n_lost=self.n_lost[:, at],
-            total=self.total[:, at],
-            total_sq=self.total_sq[:, at],
+            # As rows of the transpose they are copied ten times as fast.
+            n_scored=self.n_scored.T[at].T,
+            n_lost=self.n_lost.T[at].T,
+            total=self.total.T[at].T,
+            total_sq=self.total_sq.T[at].T,
         )
 
     def levels(self, factor: str) -> Iterator[tuple[str, Self]]:

@@ -39,7 +39,7 @@ _NAMED = 3
 
 def omnibus_of(scores: BoardScores) -> tuple[Omnibus | None, str | None]:
     """Test whether the models differ at all, on the items that all of them have; or say why that is not tested."""
-    common = scores.values[~np.isnan(scores.values).any(axis=1)]
+    n_common = int((~np.isnan(scores.values).any(axis=1)).sum())
     if not scores.comparable.all():
         return None, "models that were measured differently are not tested together"
     if scores.raw is not None:
@@ -47,9 +47,9 @@ def omnibus_of(scores: BoardScores) -> tuple[Omnibus | None, str | None]:
         return None, f"tests over all models take items alike, and {why}"
     if scores.clusters:
         return None, "tests over all models take items as independent, and they are clustered"
-    if len(common) < MIN_SHARED:
-        return None, f"{plural(len(common), 'item')} that all models have; at least {MIN_SHARED} are needed"
-    return (cochran_q if scores.single else friedman)(common), None
+    if n_common < MIN_SHARED:
+        return None, f"{plural(n_common, 'item')} that all models have; at least {MIN_SHARED} are needed"
+    return (cochran_q if scores.single else friedman)(scores.values), None
 
 
 def dependence_of_lead(
@@ -62,6 +62,8 @@ def dependence_of_lead(
     leaves every model's mean and so the order of the lines as it is. Returns the factors, the one whose levels are the
     clusters, if any is, and notes on what could not be tested.
     """
+    if not board.groups:
+        return (), None, tuple(board.ungrouped)
     values, part = board.values, found.ranks.parts
     head = asked.baseline or 0
     centred = values - np.nanmean(values, axis=0)

@@ -179,6 +179,8 @@ class BoardScores:
     def of(self, members: Bools) -> "BoardScores":
         """Keep some models, on the items that any of them has."""
         seen = ~np.isnan(self.values[:, members]).all(axis=1)
+        if members.all() and seen.all():
+            return self
         return replace(
             self,
             values=self.values[np.ix_(seen, members)],

@@ -64,8 +64,6 @@ def model_rows(
     """Return the line of every model, those without a score at the end."""
     table, part = board.whole, found.ranks.parts
     seen, scored = table.seen, table.scored
-    # What is missing of a pass^k is a value that is not there.
-    lost = (~scored).astype(np.float64) if table.passes else table.lost_shares()
     trials = replace(board.trials, shared=False)
 
     def scored_on(own: ScoreTable, labels: Labels | None = None) -> Score:
@@ -75,9 +73,12 @@ def model_rows(
     rows: list[LeaderboardRow] = []
     kinds = ("few",) if board.labels is None else ("few", "trust")
     for j, ranks in enumerate(found.ranks.models):
+        # What is missing of a pass^k is a value that is not there.
+        column = table.select(j)
+        lost = ~scored[:, j] if table.passes else column.lost_shares()[:, 0]
         alone = board.apart or ran_to_its_limit(board.data, table.systems[j], int(seen[:, j].sum()))
         items = np.asarray(seen[:, j] if alone else seen[:, part == ranks.part].any(axis=1))
-        own = table.select(j).take(scored[:, j])
+        own = column.take(scored[:, j])
         if board.labels is None:
             score = scored_on(own)
         else:
@@ -108,7 +109,7 @@ def model_rows(
                 n_unscored=score.n_unscored,
                 n_clusters=score.n_clusters,
                 n_missing=int(items.sum()) - score.n_items,
-                share_missing=float(lost[items, j].mean()) if items.any() else 0.0,
+                share_missing=float(lost[items].mean()) if items.any() else 0.0,
                 missing_low=worst_to_best[0] if worst_to_best else None,
                 missing_high=worst_to_best[1] if worst_to_best else None,
                 tier=found.tiers[j],
