@@ -36,8 +36,10 @@ help: ## This list
 demo: .venv/stamp ## Read shipped results, compare them, render the report
 	@$(BIN)/evalstats demo --output $(OUT)/demo
 
-# As many processes as cores: a library that starts a thread for each core in each of them spends a sixth more.
+# As many processes as cores: a library that starts a thread for each core in each of them spends a sixth more, and Polars a
+# twentieth; the whole suite leaves Polars its threads, in which the order of rows could differ.
 test test-all: export OPENBLAS_NUM_THREADS := 1
+test: export POLARS_MAX_THREADS := 1
 
 test: .venv/stamp ## The test suite (without the long simulations, and what needs a browser)
 	$(BIN)/python -m pytest -q -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not browser"
