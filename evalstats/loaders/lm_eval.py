@@ -40,7 +40,7 @@ from evalstats.loaders.lm_eval_results import (
 )
 from evalstats.loaders.open_llm_scores import V1_METRICS, leaderboard_metric, leaderboard_rows
 from evalstats.loaders.record_columns import RecordBlock, record_of
-from evalstats.loaders.rows import GroupCounter, Ranges, Row, Said, SeenKeys, scored, unscored
+from evalstats.loaders.rows import GroupCounter, Ranges, Row, Said, scored, unscored
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts, shortened
 from evalstats.schema.data import Problem
@@ -101,7 +101,7 @@ class LmEvalSamples:
         self._common, self._ranges, self._benchmark = common, ranges, str(common["benchmark"])
         self._metrics, self._filters = results.metrics(task), results.filters(task)
         self._repeats = as_whole(results.part("configs", task).get("repeats"))
-        self._met, self._copies, self._turns = SeenKeys(), GroupCounter(), GroupCounter()
+        self._met, self._copies, self._turns = GroupCounter(), GroupCounter(), GroupCounter()
         self.documents: Counter[str] = Counter()  # by filter
         self.by_position = False
 
