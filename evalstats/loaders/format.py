@@ -34,7 +34,7 @@ from evalstats.loaders.base import (
     readable_name,
 )
 from evalstats.loaders.files import load_json
-from evalstats.loaders.format_columns import MAKERS, Sample, numbers, with_outcomes, with_said
+from evalstats.loaders.format_columns import MAKERS, InEvery, Sample, numbers, states, with_outcomes, with_said
 from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.record_columns import RecordBlock, column_of, facts_of, judged, outcomes_of, record_of, values_at
 from evalstats.loaders.records import cell_value
@@ -152,7 +152,7 @@ class FormatFile(Generic[R]):
         self._seen, self._counter = GroupCounter(), GroupCounter()
         self._named: dict[tuple[str, ...], str] = {}
         self._said: dict[str, Row] = {}  # of each run when it was first named
-        self._known: dict[str, None] = {}
+        self._given: dict[str | None, dict[str, None]] = {}
         self._waiting: list[pl.DataFrame] = []
 
     @staticmethod
@@ -331,19 +331,22 @@ class FormatFile(Generic[R]):
         """Add a row to another table, such as a vote."""
         self.more.setdefault(table, []).append(row)
 
-    def wait(self, shared: pl.DataFrame, metrics: Iterable[str]) -> None:
-        """Keep what outcomes share of records without a score, until the end tells which metrics there are."""
-        self._known.update(dict.fromkeys(metrics))
-        if shared.height:
-            self._waiting.append(shared)
+    def gives(self, evaluator: str | None, *metrics: str) -> None:
+        """Take note of metrics that an evaluator gives, or, without one, that the file has."""
+        self._given.setdefault(evaluator, {}).update(dict.fromkeys(metrics))
+
+    def wait(self, outcomes: pl.DataFrame, evaluators: Sequence[str | None]) -> None:
+        """Keep outcomes until the end tells their metrics: those that an evaluator gives, or, without one, all of the file."""
+        self._waiting.append(outcomes.with_columns(_given=pl.Series(evaluators, dtype=pl.String)))
 
     def late(self) -> Iterator[pl.DataFrame]:
-        """Yield the outcomes of records without a score, in every metric that others have."""
-        declared = () if callable(self._declared.scores) else self._declared.scores
-        names = [*self._known] or [next((name for name in declared if "*" not in name), "score")]
-        for shared in self._waiting:
-            every = shared.join(pl.DataFrame({"metric": names}), how="cross")
-            yield with_said(every, numbers([None] * every.height))
+        """Yield the outcomes that waited, in each of their metrics."""
+        declared = [*(() if callable(self._declared.scores) else self._declared.scores), *self._declared.metrics]
+        usual = next((name for name in declared if "*" not in name), "score")
+        for frame in self._waiting:
+            given = [[*(self._given.get(each) or (each or usual,))] for each in frame["_given"]]
+            metrics = pl.Series(given, dtype=pl.List(pl.String))
+            yield frame.drop("_given").with_columns(metric=metrics).explode("metric")
 
     @property
     def by_path(self) -> Row:
@@ -426,8 +429,9 @@ class Format(Generic[R]):
         only the file says which members there are.
     rows
         What one record says: pairs of what its outcomes share (`run`, `item`, `trial`, ...) and the outcomes, each a metric with
-        its score or with what `scored`, `unscored` or `number` return. Model, system and benchmark come from the run,
-        the locator from the record. What costs, times and counts hold that fits no such column is null.
+        its score or with what `scored`, `unscored` or `number` return; `InEvery` says one outcome of all metrics. Model, system
+        and benchmark come from the run, the locator from the record. What costs, times and counts hold that fits no such column
+        is null.
     fields, scores
         In place of `rows`: the columns that the outcomes of a record share, and its metrics, by where a record has them (paths as
         in `record_columns`). `error` is why a record failed, whatever its scores; `*` an object whose plain members are factors;
@@ -439,8 +443,6 @@ class Format(Generic[R]):
         The list in a record whose elements are its trials; paths that begin with it lead into an element.
     reads
         What a value of `scores` says, or UNSET where it says nothing; by default a number, or true and false.
-    without
-        The sentence that counts records without a score, which give no outcome then.
     named
         What the file's path ends in, before its ending: a pattern whose groups are columns (`model`, `task`, ...).
     about
@@ -504,7 +506,6 @@ class Format(Generic[R]):
     inner: Callable[[list[R], "FormatFile[R]"], tuple[Sequence[object], Sequence[str] | pl.Series]] | None = None
     each: str = ""
     reads: Callable[[object], Said | msgspec.UnsetType] | None = None
-    without: str = ""
     named: str = ""
     about: Callable[["FormatFile[R]"], Row] | None = None
     asked: tuple[str, ...] = ()
@@ -571,15 +572,20 @@ class Format(Generic[R]):
                 n += frame.height
                 file.n_rows += frame.height
                 waiting.append(frame)
+                if self.table == "outcomes":
+                    file.gives(None, *frame["metric"].unique(maintain_order=True))
                 if not waits:
                     yield from self._with_runs(waiting, file, ranges)
             n += sum(map(len, file.more.values()))
             yield from file.taken()
-        waiting += file.late()
         if self.finish is not None:
             self.finish(file)
-        if reader is not None:
-            waiting += self._frames_of_samples(((None, sample) for sample in reader.finish()), file)
+        for frame in (
+            () if reader is None else self._frames_of_samples(((None, each) for each in reader.finish()), file)
+        ):
+            waiting.append(frame)
+            file.gives(None, *frame["metric"].unique(maintain_order=True))
+        waiting += file.late()
         n += len(waiting) + sum(map(len, file.more.values()))
         if not n and not file.published.rows and not file.ratings:
             first = next((problem.message for problem in file.left_out()), "it holds none at all")
@@ -647,10 +653,8 @@ class Format(Generic[R]):
         outcomes = outcomes if self.after is None or not outcomes.height else self.after(outcomes, file)
         own = [name for name in frame.columns if name.startswith("_")]
         outcomes, waiting = outcomes.drop(own), waiting.drop(own)
-        if self.without:
-            file.count(self.without, waiting.height)
-        else:
-            file.wait(waiting, outcomes["metric"].unique(maintain_order=True) if outcomes.height else ())
+        if waiting.height:
+            file.wait(with_said(waiting, numbers([None] * waiting.height)), [None] * waiting.height)
         return outcomes
 
     def _shared(self, block: RecordBlock, places: pl.Series, file: FormatFile[R]) -> pl.DataFrame:
@@ -693,13 +697,21 @@ class Format(Generic[R]):
             batch = [each for each in taken if each[1][1]]
             if not batch:
                 continue
+            said = [outcomes for _, (_, outcomes) in batch]
             shared = columns_of_rows([of_all for _, (of_all, _) in batch], self.table, MAKERS)
             if "locator" not in shared.columns and batch[0][0] is not None:
                 shared = shared.with_columns(locator=file.locators.gather([place or 0 for place, _ in batch]))
             if self.repeated and "trial" not in shared.columns:
                 key = [name for name in ("run", "task", "item", "variant") if name in shared.columns]
                 shared = shared.with_columns(trial=file.trials(shared.select(key)))
-            yield with_outcomes(shared, [outcomes for _, (_, outcomes) in batch])
+            late = [each for each in said if isinstance(each, InEvery)]
+            if late:
+                waits = pl.Series([isinstance(each, InEvery) for each in said])
+                found = shared.filter(waits).hstack(states([each.said for each in late]))
+                file.wait(found, [each.evaluator for each in late])
+                shared = shared.filter(~waits)
+            if shared.height:
+                yield with_outcomes(shared, [each for each in said if not isinstance(each, InEvery)])
 
     def _named(self, frame: pl.DataFrame, file: FormatFile[R]) -> pl.DataFrame:
         """Return a block's columns with the names of the runs, in place of the parts that tell them apart."""

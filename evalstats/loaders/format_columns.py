@@ -4,11 +4,11 @@ What a file may hold in place of a number, a verdict or a time is told apart her
 is null or unscored with its reason.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Final, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -18,9 +18,19 @@ from evalstats.loaders.values import as_number, as_text, numbers_of, text_of, ti
 from evalstats.schema.tables import columns_of_rows
 
 T = TypeVar("T")
+
+
+class InEvery(msgspec.Struct, frozen=True):
+    """The outcome of a record in every metric of the file, or in those that one evaluator gives, which only its end tells."""
+
+    said: Row
+    evaluator: str | None = None
+
+
 # What one record says: what all of its outcomes share, and each outcome, a metric with its score or with why there is none.
 # Costs, times, counts and timestamps may be as the file has them.
-Sample = tuple[Row, Sequence[tuple[str, Said]]]
+Scores = tuple[Row, Sequence[tuple[str, Said]]]
+Sample = tuple[Row, Sequence[tuple[str, Said]] | InEvery]
 
 
 def amounts(values: list[object]) -> pl.Series:
@@ -87,7 +97,7 @@ def series(values: Sequence[object]) -> pl.Series:
     return pl.Series([*map(as_text, values)], dtype=pl.String)
 
 
-def sample_columns(samples: Iterable[Sample]) -> pl.DataFrame:
+def sample_columns(samples: Iterable[Scores]) -> pl.DataFrame:
     """Return what records of a block say as columns, for a format whose records mean something only beside each other."""
     said = list(samples)
     shared = columns_of_rows([of_all for of_all, _ in said], "outcomes", MAKERS)
@@ -247,34 +257,3 @@ def unscored_where(frame: pl.DataFrame, reason: pl.Expr) -> pl.DataFrame:
         value_raw=pl.when(none).then(pl.coalesce("value_raw", text_of(frame["score"]))).otherwise("value_raw"),
         score=pl.when(~none).then("score"),
     )
-
-
-class Late:
-    """Samples whose metrics only the end of the file tells, as those of a task that failed.
-
-    >>> from evalstats.loaders.rows import unscored
-    >>> late = Late()
-    >>> late.wait({"item": "q1"}, unscored("the task failed", error=True))
-    >>> late.know("correct")
-    >>> [(shared["item"], [metric for metric, _ in rows]) for shared, rows in late.samples("score")]
-    [('q1', ['correct'])]
-    """
-
-    def __init__(self) -> None:
-        self._metrics: dict[str, dict[str, None]] = {}
-        self._waiting: list[tuple[Row, Row, str | None]] = []
-
-    def know(self, metric: str, giver: str | None = None) -> None:
-        """Take note of a metric, and of the evaluator that gives it."""
-        self._metrics.setdefault(giver or metric, {})[metric] = None
-
-    def wait(self, shared: Row, outcome: Row, giver: str | None = None) -> None:
-        """Keep a sample that has this outcome in each metric, or in those that one evaluator gives."""
-        self._waiting.append((shared, outcome, giver))
-
-    def samples(self, otherwise: str) -> Iterator[Sample]:
-        """Return what was kept; a file without any metric has the one named `otherwise`."""
-        every = dict.fromkeys(chain.from_iterable(self._metrics.values())) or {otherwise: None}
-        for shared, outcome, giver in self._waiting:
-            metrics = every if giver is None else self._metrics.get(giver, {giver: None})
-            yield shared, [(metric, outcome) for metric in metrics]

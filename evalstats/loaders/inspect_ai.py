@@ -26,7 +26,7 @@ import polars as pl
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, Source, readable_name
-from evalstats.loaders.format_columns import Sample, sample_columns
+from evalstats.loaders.format_columns import Scores, sample_columns
 from evalstats.loaders.inspect_log import (
     GRADER_ROLES,
     START,
@@ -249,7 +249,7 @@ class InspectSamples:
             for base, said, scorers in self._waiting
         )
 
-    def _frames(self, said: Iterator[Sample]) -> Iterator[Frame]:
+    def _frames(self, said: Iterator[Scores]) -> Iterator[Frame]:
         while some := list(islice(said, BATCH_ROWS)):
             if not (some := [each for each in some if each[1]]):
                 continue
@@ -287,7 +287,7 @@ class InspectSamples:
                 "categories, C, P, I and N among them were taken for grades and must not be used"
             )
 
-    def _said(self, sample: LoggedSample, locator: str) -> Sample:
+    def _said(self, sample: LoggedSample, locator: str) -> Scores:
         """Return what a sample says."""
         base = self._base(sample, locator)
         failure = invalid = None

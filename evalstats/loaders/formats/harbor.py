@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign, by_folder
-from evalstats.loaders.format_columns import Late, number
+from evalstats.loaders.format_columns import InEvery, number
 from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get, json_text
 
@@ -49,7 +49,7 @@ class _Job:
     """One job while it is read; its trials stand in files of their own and wait for the end."""
 
     def __init__(self, file: FormatFile[_Trial]) -> None:
-        self._file, self._late = file, Late()
+        self._file = file
         self._samples: list[Sample] = []
 
     def rows(self, record: _Trial) -> tuple[Sample, ...]:
@@ -72,12 +72,11 @@ class _Job:
         rewards = as_dict(verified.get("rewards")) or {_REWARD: verified.get(_REWARD)}
         reason = f"{as_text(failure.exception_type)}: {first_line(failure.exception_message)}" if failure else None
         if all(reward is None for reward in rewards.values()):
-            self._late.wait(common, unscored(reason or "the verifier gave no reward", error=True))
+            self._samples.append((common, InEvery(unscored(reason or "the verifier gave no reward", error=True))))
             return ()
         valid = get(failure.policy, "has_valid_reward") if failure else None
         outcomes: list[tuple[str, Said]] = []
         for metric, reward in rewards.items():
-            self._late.know(metric)
             outcome = {**as_row(number(reward)), "status_reason": reason} if reason else number(reward)
             outcome = unscored(reason, held(reward), error=True) if valid is False else outcome
             outcomes.append((metric, outcome))
@@ -86,9 +85,8 @@ class _Job:
         return ()
 
     def finish(self) -> Iterator[Sample]:
-        """Return all trials, those without a reward last."""
-        yield from self._samples
-        yield from self._late.samples(_REWARD)
+        """Return all trials."""
+        return iter(self._samples)
 
     def _run(self, record: _Trial) -> str:
         agent, info = as_text(get(record.agent_info, "name")), get(record.agent_info, "model_info")

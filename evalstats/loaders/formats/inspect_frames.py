@@ -17,8 +17,8 @@ from msgspec import UNSET
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head
-from evalstats.loaders.format import TABLE, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import Late, amounts, counts, texts
+from evalstats.loaders.format import TABLE, Format, FormatFile, Sign
+from evalstats.loaders.format_columns import amounts, counts, states, texts
 from evalstats.loaders.inspect_ai import cells, read_grade
 from evalstats.loaders.record_columns import first_lines, outcomes_of
 from evalstats.loaders.records import cell_value
@@ -27,113 +27,101 @@ from evalstats.loaders.values import as_count, as_text, as_time
 from evalstats.schema.tables import columns_of_rows
 
 _SCORE: Final = "score_"
-_TABLES: Final = "tables"
 _DETAILS: Final = re.compile(r"(?P<scorer>.+)_(?:answer|explanation|metadata)", re.DOTALL)
 _METADATA: Final = "metadata_"
 _STDERR: Final = "_stderr"
 _HEADLINE: Final = "headline"
 _NO_VALUE: Final = frozenset({"", "nan", "NaN", "<NA>"})
 
-
-def _columns(records: list[dict[str, Any]], file: FormatFile[dict[str, Any]]) -> pl.DataFrame:
-    return cast("_Tables", file.kept[_TABLES]).at_once(records)
+File = FormatFile[dict[str, Any]]
 
 
-class _Tables:
-    """Tables while they are read: what those of evals say of each log is known before the samples come."""
+def _columns(records: list[dict[str, Any]], file: File) -> pl.DataFrame:
+    """Return the scores of samples, or publish those of logs."""
+    if "sample_id" in records[0]:
+        return _samples(records, file)
+    for record in file.records.one_by_one(records):
+        if (run := _run(record, file)) is None:
+            file.leave_out("no eval_id")
+        else:
+            _log(record, run, file)
+    return pl.DataFrame()
 
-    def __init__(self, file: FormatFile[dict[str, Any]]) -> None:
-        self._file, self._late = file, Late()
-        self._runs: dict[str, str] = {}
-        file.kept[_TABLES] = self
 
-    def rows(self, _: dict[str, Any]) -> Iterator[Sample]:
-        """Return nothing of a single record: a block of them is asked at once."""
-        return iter(())
+def _run(record: Row, file: File) -> str | None:
+    """Return the run of a log, which the table of evals names before the samples come."""
+    runs = cast("dict[str, str]", file.kept)
+    log = as_text(record.get("eval_id"))
+    if log is None:
+        return None
+    if log not in runs:
+        model, task = as_text(record.get("model")), as_text(record.get("task_name")) or FORMAT.benchmark
+        version, status = as_text(record.get("task_version")), as_text(record.get("status"))
+        runs[log] = file.run(model, log, benchmark=task, task_version=version, status=status)
+    return runs[log]
 
-    def finish(self) -> Iterator[Sample]:
-        """Return samples that failed or were not scored."""
-        return self._late.samples("score")
 
-    def at_once(self, records: list[dict[str, Any]]) -> pl.DataFrame:
-        """Return the scores of samples, or publish those of logs."""
-        if "sample_id" in records[0]:
-            return self._samples(records)
-        for record in self._file.records.one_by_one(records):
-            if (run := self._run(record)) is None:
-                self._file.leave_out("no eval_id")
-            else:
-                self._log(record, run)
-        return pl.DataFrame()
+def _samples(records: list[dict[str, Any]], file: File) -> pl.DataFrame:
+    metadata, scorers = _layout(tuple(records[0]))
+    odd = {name: [_value(record.get(name)) for record in records] for name in ("error", "limit", "log_viewer")}
+    columns = {
+        "run": [_run(record, file) for record in records],
+        "item": texts([record.get("id") for record in records]),
+        "trial": counts([record.get("epoch") for record in records]) - 1,
+        "latency_s": amounts([record.get("total_time") for record in records]),
+        "link": texts(odd["log_viewer"]),
+        "locator": file.locators,
+        "limit_reached": texts(odd["limit"]),
+        "_error": first_lines(odd["error"]),
+    }
+    frame = pl.DataFrame(columns, schema_overrides={"run": pl.String}).with_row_index("_row")
+    frame = file.without(frame, pl.col("run").is_null(), "no eval_id")
+    frame = file.without(frame, pl.col("item").is_null(), "no id")
+    frame = frame.with_columns(trial=pl.when(pl.col("trial") >= 0).then("trial"))
+    if frame["trial"].null_count():
+        numbers = file.trials(frame.select("run", "item", pl.col("trial").is_null()))
+        frame = frame.with_columns(trial=pl.col("trial").fill_null(numbers))
+    frame = file.without(frame, file.copies(frame.select("run", "item", "trial")), "repeated samples")
+    rows: list[int] = frame["_row"].to_list()
+    kept = [records[row] for row in rows]
+    if metadata:
+        known = [{name: _value(record[_METADATA + name]) for name in metadata} for record in kept]
+        frame = frame.hstack(columns_of_rows([file.factors.of(each) for each in known], "outcomes"))
+    shared, failures = frame.drop("_row", "_error"), frame["_error"].to_list()
+    given: list[tuple[str, list[object]]] = []
+    late: list[tuple[int, Row, str | None]] = [
+        (at, unscored(why, error=True), None) for at, why in enumerate(failures) if why
+    ]
+    if not scorers:
+        late += [(at, unscored("the sample has no score"), None) for at, why in enumerate(failures) if not why]
+    for scorer in scorers:
+        cells_ = [_value(record[_SCORE + scorer]) for record in kept]
+        values = [
+            UNSET if why or cell is None else cell_value(cell) for cell, why in zip(cells_, failures, strict=True)
+        ]
+        late += [
+            (at, unscored("the sample has no score of this scorer"), scorer)
+            for at, (value, why) in enumerate(zip(values, failures, strict=True))
+            if value is UNSET and not why
+        ]
+        for metric, found in _metrics(scorer, values):
+            file.gives(scorer, metric)
+            given.append((metric, found))
+    if late:
+        places, said, of = map(list, zip(*sorted(late, key=itemgetter(0)), strict=True))
+        file.wait(shared[places].hstack(states(said)), of)
+    return outcomes_of(shared, given, {}, _grade)[0]
 
-    def _run(self, record: Row) -> str | None:
-        log = as_text(record.get("eval_id"))
-        if log is None:
-            return None
-        if log not in self._runs:
-            model, task = as_text(record.get("model")), as_text(record.get("task_name")) or FORMAT.benchmark
-            version, status = as_text(record.get("task_version")), as_text(record.get("status"))
-            self._runs[log] = self._file.run(model, log, benchmark=task, task_version=version, status=status)
-        return self._runs[log]
 
-    def _samples(self, records: list[dict[str, Any]]) -> pl.DataFrame:
-        file = self._file
-        metadata, scorers = _layout(tuple(records[0]))
-        odd = {name: [_value(record.get(name)) for record in records] for name in ("error", "limit", "log_viewer")}
-        columns = {
-            "run": [self._run(record) for record in records],
-            "item": texts([record.get("id") for record in records]),
-            "trial": counts([record.get("epoch") for record in records]) - 1,
-            "latency_s": amounts([record.get("total_time") for record in records]),
-            "link": texts(odd["log_viewer"]),
-            "locator": file.locators,
-            "limit_reached": texts(odd["limit"]),
-            "_error": first_lines(odd["error"]),
-        }
-        frame = pl.DataFrame(columns, schema_overrides={"run": pl.String}).with_row_index("_row")
-        frame = file.without(frame, pl.col("run").is_null(), "no eval_id")
-        frame = file.without(frame, pl.col("item").is_null(), "no id")
-        frame = frame.with_columns(trial=pl.when(pl.col("trial") >= 0).then("trial"))
-        if frame["trial"].null_count():
-            numbers = file.trials(frame.select("run", "item", pl.col("trial").is_null()))
-            frame = frame.with_columns(trial=pl.col("trial").fill_null(numbers))
-        frame = file.without(frame, file.copies(frame.select("run", "item", "trial")), "repeated samples")
-        rows: list[int] = frame["_row"].to_list()
-        kept = [records[row] for row in rows]
-        if metadata:
-            known = [{name: _value(record[_METADATA + name]) for name in metadata} for record in kept]
-            frame = frame.hstack(columns_of_rows([file.factors.of(each) for each in known], "outcomes"))
-        shared, failures = frame.drop("_row", "_error"), frame["_error"].to_list()
-        given: list[tuple[str, list[object]]] = []
-        late = [(at, unscored(why, error=True), None) for at, why in enumerate(failures) if why]
-        if not scorers:
-            late += [(at, unscored("the sample has no score"), None) for at, why in enumerate(failures) if not why]
-        for scorer in scorers:
-            cells_ = [_value(record[_SCORE + scorer]) for record in kept]
-            values = [
-                UNSET if why or cell is None else cell_value(cell) for cell, why in zip(cells_, failures, strict=True)
-            ]
-            late += [
-                (at, unscored("the sample has no score of this scorer"), scorer)
-                for at, (value, why) in enumerate(zip(values, failures, strict=True))
-                if value is UNSET and not why
-            ]
-            for metric, found in _metrics(scorer, values):
-                self._late.know(metric, scorer)
-                given.append((metric, found))
-        for at, said, giver in sorted(late, key=itemgetter(0)):
-            self._late.wait(shared.row(at, named=True), said, giver)
-        return outcomes_of(shared, given, {}, _grade)[0]
-
-    def _log(self, record: Row, run: str) -> None:
-        n = as_count(record.get("completed_samples"))
-        for name, value in record.items():
-            metric = name.removeprefix(_SCORE)
-            if name == metric or metric.startswith(f"{_HEADLINE}_") or metric.endswith(_STDERR) or value is None:
-                continue
-            error = record.get(f"{_SCORE}{metric.rpartition('_')[0]}{_STDERR}")
-            created = as_time(record.get("created"))
-            self._file.publish(value, run, metric, error=error, n=n, date=created.date() if created else None)
+def _log(record: Row, run: str, file: File) -> None:
+    n = as_count(record.get("completed_samples"))
+    for name, value in record.items():
+        metric = name.removeprefix(_SCORE)
+        if name == metric or metric.startswith(f"{_HEADLINE}_") or metric.endswith(_STDERR) or value is None:
+            continue
+        error = record.get(f"{_SCORE}{metric.rpartition('_')[0]}{_STDERR}")
+        created = as_time(record.get("created"))
+        file.publish(value, run, metric, error=error, n=n, date=created.date() if created else None)
 
 
 def _grade(value: object) -> Said:
@@ -200,7 +188,6 @@ FORMAT: Final = Format(
         Sign("eval_id task_id run_id model total_samples", shapes=TABLE),
     ),
     record=dict[str, Any],
-    reader=_Tables,
     columns=_columns,
     called="rows",
     grouped=_grouped,

@@ -13,8 +13,8 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct
 
-from evalstats.loaders.format import HEADLINE, RECORDS, SHARE, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import sample_columns
+from evalstats.loaders.format import HEADLINE, RECORDS, SHARE, Format, FormatFile, Sign
+from evalstats.loaders.format_columns import Scores, sample_columns
 from evalstats.loaders.formats.llmbar import ORDERS, WITHOUT, JudgedOrder, together
 from evalstats.loaders.rows import Row, held
 from evalstats.loaders.values import as_list, as_text, get
@@ -52,7 +52,7 @@ def _columns(records: list[_Pair], file: FormatFile[_Pair]) -> pl.DataFrame:
     return sample_columns(sample for record, place in rows for sample in _rows(record, place, usual, file))
 
 
-def _rows(record: _Pair, locator: str, usual: str, file: FormatFile[_Pair]) -> Sequence[Sample]:
+def _rows(record: _Pair, locator: str, usual: str, file: FormatFile[_Pair]) -> Sequence[Scores]:
     item, label = as_text(record.pair_id), as_text(record.label)
     games = [_game(value, flip=bool(k)) for k, value in enumerate(as_list(record.judgments)[:2])]
     model, method = _judge_of(record) or usual, as_text(record.judge_name)

@@ -25,6 +25,7 @@ _PROJECT: Final = re.compile(r"-lf-[a-z_]+-export-(?P<project>[^.]+)")
 _NUMBERS: Final = frozenset({"NUMERIC", "BOOLEAN"})
 _REMARKS: Final = frozenset({"TEXT", "CORRECTION"})
 _RATER: Final = {"ANNOTATION": "human", "EVAL": "judge"}
+_NO_SCORE: Final = "{n} of {all} rows have no score and give no outcome"
 _TEXTS: Final = "{n} scores are remarks or corrections and no scores"
 
 File = FormatFile[dict[str, Any]]
@@ -34,6 +35,14 @@ def _scores_of(rows: Sequence[Row], _: File) -> dict[str, str]:
     """Return the members behind `comments`, which are scores."""
     names = members_of(rows)
     return {name: name for name in (names[names.index("comments") + 1 :] if "comments" in names else ())}
+
+
+def _with_scores(rows: list[Row], file: File) -> tuple[Sequence[Row], pl.Series]:
+    """Return the rows that have a score."""
+    names = _scores_of(rows, file)
+    places = [at for at, row in enumerate(rows) if any(as_list(cell_value(row.get(name))) for name in names)]
+    file.count(_NO_SCORE, len(rows) - len(places))
+    return [rows[at] for at in places], file.locators.gather(places)
 
 
 def _mean(value: object) -> Said | UnsetType:
@@ -162,15 +171,15 @@ FORMAT: Final[Format[Any]] = Format(
         "_message": "statusMessage",
         "*": "metadata",
     },
+    cells=("input", "metadata", "tags"),
+    inner=_with_scores,
     scores=_scores_of,
     reads=_mean,
     asked=("input",),
     identity=item_of,
-    cells=("input", "metadata", "tags"),
     arranged=_arranged,
     called="rows",
     repeated=True,
-    without="{n} of {all} rows have no score and give no outcome",
     failed="{n} scores are of calls that failed; they are errors whatever was scored",
     unscored="{n} scores are labels and no numbers; they are unscored",
     naming="Export each experiment to a file of its own, and name the file after its model",
@@ -186,6 +195,7 @@ SCORES: Final = replace(
         Sign("data meta", text=('"dataType"', '"source"', '"subject"'), shapes=OBJECT),
     ),
     fields={},
+    inner=None,
     rows=_score,
     lists=("data",),
 )

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import Late, number, verdict
+from evalstats.loaders.format_columns import InEvery, number, verdict
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_text, dicts, get
@@ -19,71 +19,63 @@ _COLUMN: Final = re.compile(r"(?:(?P<experiment>.+)\.)?feedback_scores\.(?P<metr
 _DATASET: Final = "dataset."
 _NO_SCORE: Final = unscored("there is no score")
 
+File = FormatFile[dict[str, Any]]
 
-class _Experiment:
-    """One file while it is read; items without scores wait until all metrics are known."""
 
-    def __init__(self, file: FormatFile[dict[str, Any]]) -> None:
-        self._file, self._late = file, Late()
+def _rows(record: Row, file: File) -> Iterator[Sample]:
+    """Return the scores of an item, of one experiment or of several side by side."""
+    return _item(record, file) if "dataset_item_id" in record else _columns(record, file)
 
-    def rows(self, record: dict[str, Any]) -> Iterator[Sample]:
-        """Return the scores of an item, of one experiment or of several side by side."""
-        return self._item(record) if "dataset_item_id" in record else self._columns(record)
 
-    def finish(self) -> Iterator[Sample]:
-        """Name the experiment, and the model that its configuration names."""
-        experiment = self._file.members.get("experiment")
-        name, model = as_text(get(experiment, "name")), as_text(get(experiment, "metadata", "model"))
-        for run in self._file.runs.values() if name else ():
-            run.update(model=model or name, system=name)
-        if name and not model:
-            self._file.unnamed(name)
-        return self._late.samples("score")
+def _finish(file: File) -> None:
+    """Name the experiment, and the model that its configuration names."""
+    experiment = file.members.get("experiment")
+    name, model = as_text(get(experiment, "name")), as_text(get(experiment, "metadata", "model"))
+    for run in file.runs.values() if name else ():
+        run.update(model=model or name, system=name)
+    if name and not model:
+        file.unnamed(name)
 
-    def _item(self, record: Row) -> Iterator[Sample]:
-        file, item = self._file, as_text(record.get("dataset_item_id"))
-        if not item:
-            file.leave_out("no dataset_item_id")
-            return
-        common: Row = {
-            "run": file.run(file.source.called, "all"),
-            "item": item,
-            "trial": file.trial(item),
-            "locator": file.locator,
-        }
-        outcomes: dict[str, Said] = {}
-        for score in dicts(record.get("feedback_scores")):
-            if metric := as_text(score.get("name")):
-                outcomes[metric] = number(score.get("value"))
-        for assertion in dicts(record.get("assertion_results")):
-            if metric := as_text(assertion.get("value")):
-                outcomes[metric] = verdict(assertion.get("passed"))
-        if not outcomes:
-            self._late.wait(common, _NO_SCORE)
-        for metric in outcomes:
-            self._late.know(metric)
-        yield common, [*outcomes.items()]
 
-    def _columns(self, record: Row) -> Iterator[Sample]:
-        file = self._file
-        asked = {name: value for name, value in record.items() if name.startswith(_DATASET)}
-        item = as_text(record.get("id")) or item_of(asked)
-        if item is None:
-            file.leave_out("neither id nor columns of the dataset")
-            return
-        of: dict[str | None, list[tuple[str, Said]]] = {}
-        for name, value in record.items():
-            column = _COLUMN.fullmatch(name)
-            if column is None or value is None or name.removesuffix("_reason") in {*record} - {name}:
-                continue
-            outcome = number(value)
-            if isinstance(outcome, dict):
-                is_score = outcome["status"] == "scored"
-                outcome = {**(_NO_SCORE if value == "-" else outcome), "value_raw": None if is_score else held(value)}
-            of.setdefault(column["experiment"], []).append((column["metric"], outcome))
-        trial = file.trial(item)
-        for experiment, outcomes in of.items():
-            yield {"run": file.run(experiment), "item": item, "trial": trial, "locator": file.locator}, outcomes
+def _item(record: Row, file: File) -> Iterator[Sample]:
+    item = as_text(record.get("dataset_item_id"))
+    if not item:
+        file.leave_out("no dataset_item_id")
+        return
+    common: Row = {
+        "run": file.run(file.source.called, "all"),
+        "item": item,
+        "trial": file.trial(item),
+    }
+    outcomes: dict[str, Said] = {}
+    for score in dicts(record.get("feedback_scores")):
+        if metric := as_text(score.get("name")):
+            outcomes[metric] = number(score.get("value"))
+    for assertion in dicts(record.get("assertion_results")):
+        if metric := as_text(assertion.get("value")):
+            outcomes[metric] = verdict(assertion.get("passed"))
+    yield common, [*outcomes.items()] or InEvery(_NO_SCORE)
+
+
+def _columns(record: Row, file: File) -> Iterator[Sample]:
+    asked = {name: value for name, value in record.items() if name.startswith(_DATASET)}
+    item = as_text(record.get("id")) or item_of(asked)
+    if item is None:
+        file.leave_out("neither id nor columns of the dataset")
+        return
+    of: dict[str | None, list[tuple[str, Said]]] = {}
+    for name, value in record.items():
+        column = _COLUMN.fullmatch(name)
+        if column is None or value is None or name.removesuffix("_reason") in {*record} - {name}:
+            continue
+        outcome = number(value)
+        if isinstance(outcome, dict):
+            is_score = outcome["status"] == "scored"
+            outcome = {**(_NO_SCORE if value == "-" else outcome), "value_raw": None if is_score else held(value)}
+        of.setdefault(column["experiment"], []).append((column["metric"], outcome))
+    trial = file.trial(item)
+    for experiment, outcomes in of.items():
+        yield {"run": file.run(experiment), "item": item, "trial": trial}, outcomes
 
 
 FORMAT: Final = Format(
@@ -99,7 +91,8 @@ FORMAT: Final = Format(
         Sign("id", text=("feedback_scores.", "evaluation_task."), shapes=_TABLE, confidence=0.85),
     ),
     record=dict[str, Any],
-    reader=_Experiment,
+    rows=_rows,
+    finish=_finish,
     lists=("items",),
     keep=("experiment",),
     called="items",

@@ -9,84 +9,74 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import Late, number
+from evalstats.loaders.format_columns import InEvery, number
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, as_time, dicts, first_line
 
 _SHAPES: Final = (*RECORDS, "text")
 _COLUMN: Final = re.compile(r"annotation_(?P<name>.+)_(?P<part>label|score|error)", re.DOTALL)
-_ANNOTATION: Final = "annotation"
+
+File = FormatFile[dict[str, Any]]
 
 
-class _Rows:
-    """One file while it is read; runs without annotations wait until all names are known."""
+def _rows(record: Row, file: File) -> Iterator[Sample]:
+    """Return the annotations of a run or of a span."""
+    return _span(record, file) if "span_id" in record else _run(record, file)
 
-    def __init__(self, file: FormatFile[dict[str, Any]]) -> None:
-        self._file, self._late = file, Late()
 
-    def rows(self, record: dict[str, Any]) -> Iterator[Sample]:
-        """Return the annotations of a run or of a span."""
-        return self._span(record) if "span_id" in record else self._run(record)
+def _run(record: Row, file: File) -> Iterator[Sample]:
+    item = as_text(record.get("example_id"))
+    if item is None:
+        file.leave_out("no example_id")
+        return
+    repetition, latency = as_count(record.get("repetition_number")), as_number(record.get("latency_ms"))
+    trace = as_text(record.get("trace_id"))
+    trial = repetition - 1 if repetition else file.trial(item)
+    if file.again(item, trial):
+        file.leave_out("repeated runs")
+        return
+    common: Row = {
+        "run": file.run(None),
+        "item": item,
+        "trial": trial,
+        "latency_s": None if latency is None else latency / 1000,
+        "input_tokens": record.get("prompt_token_count"),
+        "output_tokens": record.get("completion_token_count"),
+        "timestamp": record.get("start_time"),
+        "link": trace and f"/redirects/traces/{trace}",
+        **file.factors.of(as_dict(cell_value(record.get("metadata")))),
+    }
+    annotations = _annotations(record)
+    file.gives(None, *annotations)  # also of a run that failed
+    if error := first_line(record.get("error")):
+        yield common, InEvery(unscored(error, error=True))
+    elif annotations:
+        yield common, [(metric, _outcome(found)) for metric, found in annotations.items()]
+    else:
+        yield common, InEvery(unscored("there is no annotation"))
 
-    def finish(self) -> Iterator[Sample]:
-        """Return runs that failed or were not annotated."""
-        return self._late.samples(_ANNOTATION)
 
-    def _run(self, record: Row) -> Iterator[Sample]:
-        file, item = self._file, as_text(record.get("example_id"))
-        if item is None:
-            file.leave_out("no example_id")
-            return
-        repetition, latency = as_count(record.get("repetition_number")), as_number(record.get("latency_ms"))
-        trace = as_text(record.get("trace_id"))
-        trial = repetition - 1 if repetition else file.trial(item)
-        if file.again(item, trial):
-            file.leave_out("repeated runs")
-            return
-        common: Row = {
-            "run": file.run(None),
-            "item": item,
-            "trial": trial,
-            "latency_s": None if latency is None else latency / 1000,
-            "input_tokens": record.get("prompt_token_count"),
-            "output_tokens": record.get("completion_token_count"),
-            "timestamp": record.get("start_time"),
-            "link": trace and f"/redirects/traces/{trace}",
-            "locator": file.locator,
-            **file.factors.of(as_dict(cell_value(record.get("metadata")))),
-        }
-        annotations = _annotations(record)
-        for metric in annotations:
-            self._late.know(metric)
-        if error := first_line(record.get("error")):
-            self._late.wait(common, unscored(error, error=True))
-        elif annotations:
-            yield common, [(metric, _outcome(found)) for metric, found in annotations.items()]
-        else:
-            self._late.wait(common, unscored("there is no annotation"))
-
-    def _span(self, record: Row) -> Iterator[Sample]:
-        file = self._file
-        span, name = as_text(record.get("span_id")), as_text(record.get("name", record.get("annotation_name")))
-        if not span or not name:
-            file.leave_out("no span_id" if not span else "no name")
-            return
-        result = as_dict(record.get("result")) or {
-            part: record.get(f"result.{part}", record.get(part)) for part in ("score", "label")
-        }
-        outcome, kind = _outcome(result), as_text(record.get("annotator_kind"))
-        rater = as_text(record.get("identifier")) or as_text(record.get("user_id")) or kind
-        run, time = file.run(None), as_time(record.get("created_at"))
-        trial = file.trial(span, name, rater)
-        if kind in {"HUMAN", "LLM"} and not trial:
-            rating: Row = {"item": span, "run": run, "rater": rater, "criterion": name, "timestamp": time}
-            value = outcome if isinstance(outcome, float) else None
-            told = {"value": value, "label": as_text(result.get("label"))}
-            file.add("ratings", {**rating, "rater_kind": "human" if kind == "HUMAN" else "judge", **told})
-        common: Row = {"run": run, "item": span, "trial": trial, "judge": rater, "timestamp": time}
-        more = {"annotator_kind": kind, "link": f"/redirects/spans/{span}", "locator": file.locator}
-        yield {**common, **more}, [(name, outcome)]
+def _span(record: Row, file: File) -> Iterator[Sample]:
+    span, name = as_text(record.get("span_id")), as_text(record.get("name", record.get("annotation_name")))
+    if not span or not name:
+        file.leave_out("no span_id" if not span else "no name")
+        return
+    result = as_dict(record.get("result")) or {
+        part: record.get(f"result.{part}", record.get(part)) for part in ("score", "label")
+    }
+    outcome, kind = _outcome(result), as_text(record.get("annotator_kind"))
+    rater = as_text(record.get("identifier")) or as_text(record.get("user_id")) or kind
+    run, time = file.run(None), as_time(record.get("created_at"))
+    trial = file.trial(span, name, rater)
+    if kind in {"HUMAN", "LLM"} and not trial:
+        rating: Row = {"item": span, "run": run, "rater": rater, "criterion": name, "timestamp": time}
+        value = outcome if isinstance(outcome, float) else None
+        told = {"value": value, "label": as_text(result.get("label"))}
+        file.add("ratings", {**rating, "rater_kind": "human" if kind == "HUMAN" else "judge", **told})
+    common: Row = {"run": run, "item": span, "trial": trial, "judge": rater, "timestamp": time}
+    more = {"annotator_kind": kind, "link": f"/redirects/spans/{span}"}
+    yield {**common, **more}, [(name, outcome)]
 
 
 def _annotations(record: Row) -> dict[str, Row]:
@@ -123,9 +113,10 @@ FORMAT: Final = Format(
         Sign("data next_cursor", text=('"span_id"', '"annotator_kind"'), shapes=OBJECT),
     ),
     record=dict[str, Any],
-    reader=_Rows,
+    rows=_rows,
     lists=("data",),
     called="rows",
+    metrics={"annotation": {}},
     failed="{n} annotations are errors: the task or the evaluator failed",
     unscored="{n} annotations have no number; they are unscored",
 )

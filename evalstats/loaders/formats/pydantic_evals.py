@@ -11,14 +11,12 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import Late, number, verdict
+from evalstats.loaders.format_columns import InEvery, number, verdict
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_dict, as_text, dicts, first_line, get
 
 _REPEATED: Final = re.compile(r" \[(\d{1,9})/\d+\]")
 _LABELS: Final = "{n} results are labels and no numbers; they are unscored"
-# The metric of a report in which every task failed, so that no evaluator ran.
-_NONE_RAN: Final = "assertions"
 
 
 class _Case(Struct):
@@ -35,57 +33,50 @@ class _Case(Struct):
     trace_id: Any = None
 
 
-class _Report:
-    """One report while it is read; what failed waits until its metrics are known."""
+def _rows(record: _Case, file: FormatFile[_Case]) -> Iterator[Sample]:
+    """Return the outcomes of a case's evaluators."""
+    item = record.source_case_name or record.name
+    repeated = _REPEATED.fullmatch(record.name.removeprefix(item))
+    trial = int(repeated[1]) - 1 if repeated else file.trial(item)
+    if file.again(item, trial):
+        file.leave_out("repeated cases")
+        return
+    metrics = as_dict(record.metrics)
+    common: Row = {
+        "run": file.run(file.source.called, "all"),
+        "item": item,
+        "trial": trial,
+        "latency_s": record.task_duration,
+        "cost_usd": metrics.get("cost"),
+        "input_tokens": metrics.get("input_tokens"),
+        "output_tokens": metrics.get("output_tokens"),
+        **file.factors.of(as_dict(record.metadata)),
+    }
+    if record.error_message is not None:
+        yield common, InEvery(unscored(first_line(record.error_message) or "the task failed", error=True))
+        return
+    outcomes: list[tuple[str, Said]] = []
+    for results, read in ((record.scores, number), (record.assertions, verdict), (record.labels, _label)):
+        for metric, result in as_dict(results).items():
+            outcomes.append((metric, read(get(result, "value"))))
+            file.gives(as_text(get(result, "source", "name")) or metric, metric)
+    file.count(_LABELS, len(as_dict(record.labels)))
+    yield common, outcomes
+    for failure in dicts(record.evaluator_failures):
+        failed = unscored(first_line(failure.get("error_message")) or "the evaluator failed", error=True)
+        name = as_text(get(failure, "source", "name")) or as_text(failure.get("name"))
+        yield common, InEvery(failed, name or "evaluator")
 
-    def __init__(self, file: FormatFile[_Case]) -> None:
-        self._file, self._late = file, Late()
 
-    def rows(self, record: _Case) -> Iterator[Sample]:
-        """Return the outcomes of a case's evaluators."""
-        file, item = self._file, record.source_case_name or record.name
-        repeated = _REPEATED.fullmatch(record.name.removeprefix(item))
-        trial = int(repeated[1]) - 1 if repeated else file.trial(item)
-        if file.again(item, trial):
-            file.leave_out("repeated cases")
-            return
-        metrics = as_dict(record.metrics)
-        common: Row = {
-            "run": file.run(file.source.called, "all"),
-            "item": item,
-            "trial": trial,
-            "latency_s": record.task_duration,
-            "cost_usd": metrics.get("cost"),
-            "input_tokens": metrics.get("input_tokens"),
-            "output_tokens": metrics.get("output_tokens"),
-            "locator": file.locator,
-            **file.factors.of(as_dict(record.metadata)),
-        }
-        if record.error_message is not None:
-            self._late.wait(common, unscored(first_line(record.error_message) or "the task failed", error=True))
-            return
-        outcomes: list[tuple[str, Said]] = []
-        for results, read in ((record.scores, number), (record.assertions, verdict), (record.labels, _label)):
-            for metric, result in as_dict(results).items():
-                outcomes.append((metric, read(get(result, "value"))))
-                self._late.know(metric, as_text(get(result, "source", "name")))
-        file.count(_LABELS, len(as_dict(record.labels)))
-        yield common, outcomes
-        for failure in dicts(record.evaluator_failures):
-            failed = unscored(first_line(failure.get("error_message")) or "the evaluator failed", error=True)
-            name = as_text(get(failure, "source", "name")) or as_text(failure.get("name"))
-            self._late.wait(common, failed, name or "evaluator")
-
-    def finish(self) -> Iterator[Sample]:
-        """Name the model that the experiment's metadata name; its own name is that of the system."""
-        members = self._file.members
-        experiment = as_text(members.get("name")) or self._file.source.called
-        model = as_text(get(members.get("experiment_metadata"), "model"))
-        for run in self._file.runs.values():
-            run.update(model=model or experiment, system=experiment)
-        if not model:
-            self._file.unnamed(experiment)
-        return self._late.samples(_NONE_RAN)
+def _finish(file: FormatFile[_Case]) -> None:
+    """Name the model that the experiment's metadata name; its own name is that of the system."""
+    members = file.members
+    experiment = as_text(members.get("name")) or file.source.called
+    model = as_text(get(members.get("experiment_metadata"), "model"))
+    for run in file.runs.values():
+        run.update(model=model or experiment, system=experiment)
+    if not model:
+        file.unnamed(experiment)
 
 
 def _label(value: object) -> Row:
@@ -104,7 +95,9 @@ FORMAT: Final = Format(
         Sign("name cases failures", text=('"error_stacktrace"',), shapes=OBJECT),
     ),
     record=_Case,
-    reader=_Report,
+    rows=_rows,
+    finish=_finish,
+    metrics={"assertions": {}},
     lists=("cases", "failures"),
     keep=("name", "experiment_metadata"),
     called="cases",
