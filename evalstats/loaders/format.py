@@ -18,7 +18,6 @@ from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 import msgspec
 import polars as pl
-from msgspec.structs import replace
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.arena_records import Tally
@@ -123,19 +122,24 @@ class Sign(msgspec.Struct, frozen=True):
         return Match(confidence=self.confidence, reason=reason, skip=bool(self.skip))
 
 
-class FormatFile(Generic[R]):
-    """What is known of one file while its records are read: its runs, trials, metrics, and what a reader should know.
+class FormatFile(TypedRecords[R]):
+    """What is known of a source while its records are read: its runs, trials, metrics, and what a reader should know.
 
     `kept` is what the format itself remembers from one record to the next.
     """
 
     def __init__(self, source: Source, declared: "Format[R]") -> None:
-        self.source = source
-        self.records = self._reader(source, declared)
-        self._beside = ""  # what stands before a place in another file than the source's
-        self.n_read = self.n_rows = 0
-        self.problems: list[Problem] = []
-        self._gone_through: list[TypedRecords[R]] = []
+        super().__init__(
+            source,
+            declared.typed,
+            lists=declared.lists,
+            keep=declared.keep,
+            alone=declared.alone,
+            keyed=declared.keyed,
+            called=declared.called,
+        )
+        self.n_rows = 0
+        self._unread: list[Problem] = []
         self.runs: dict[str, Row] = {}
         self.metrics: dict[str, Row] = {}
         self.counts: Counter[str] = Counter()
@@ -155,18 +159,6 @@ class FormatFile(Generic[R]):
         self._given: dict[str | None, dict[str, None]] = {}
         self._waiting: list[pl.DataFrame] = []
 
-    @staticmethod
-    def _reader(source: Source, declared: "Format[R]") -> TypedRecords[R]:
-        return TypedRecords(
-            source,
-            declared.typed,
-            lists=declared.lists,
-            keep=declared.keep,
-            alone=declared.alone,
-            keyed=declared.keyed,
-            called=declared.called,
-        )
-
     def blocks(self) -> Iterator[list[R]]:
         """Yield the records of the source's file, then of those that belong to it, some thousand at a time.
 
@@ -176,56 +168,25 @@ class FormatFile(Generic[R]):
             if plain_name(path) in self._declared.facts:
                 continue
             try:
-                if path != self.source.path:
-                    self.records = self._reader(replace(self.source, path=path, companions=()), self._declared)
-                    self._beside = f"{readable_name('/'.join(path.parts[-2:]))} "
-                yield from self.records.blocks()
+                if path != self.path:
+                    self.open(path, readable_name("/".join(path.parts[-2:])))
+                yield from super().blocks()
             except UnreadableFileError as error:
                 if path == self.source.path:
                     raise
                 message = f"{str(error).removeprefix(f'{path}: ')} It is dropped from its run."
-                self.problems.append(Problem(path=str(path), message=message, severity="error"))
-            self.n_read += self.records.n_read
-            self._gone_through.append(self.records)
+                self._unread.append(Problem(path=str(path), message=message, severity="error"))
 
-    def left_out(self) -> Iterator[Problem]:
+    def problems(self) -> Iterator[Problem]:
         """Yield what was left out, also at the end of the file, and which files beside it could not be read."""
-        yield from self.problems
-        for records in self._gone_through:
-            yield from records.problems()
-
-    @property
-    def path(self) -> Path:
-        """The file that is being read."""
-        return self.records.source.path
-
-    @property
-    def head(self) -> Head:
-        """The first bytes of the file that is being read."""
-        return self.records.head
-
-    @property
-    def members(self) -> Mapping[str, object]:
-        """Return what the document holds beside its records, of the names that the format keeps."""
-        return self.records.members
+        yield from self._unread
+        yield from super().problems()
 
     @cached_property
     def facts(self) -> Row:
         """What the file holds that goes with the records (one of the declared names); nothing where there is none."""
         path = next((path for path in self.source.companions if plain_name(path) in self._declared.facts), None)
         return {} if path is None else as_dict(load_json(path))
-
-    @property
-    def locator(self) -> str:
-        """Where the record stands that is being read."""
-        place = self.records.locator
-        return f"{self._beside}{place}".rstrip() if self._beside else place
-
-    @property
-    def locators(self) -> pl.Series:
-        """Where each record of the block stands that is being read."""
-        places = self.records.locators
-        return f"{self._beside}" + places if self._beside else places
 
     def run(self, model: str | None, *parts: str, **about: object) -> str:
         """Return the name of the run that a record belongs to; `parts` tell runs of one file apart (by default the model does).
@@ -281,17 +242,13 @@ class FormatFile(Generic[R]):
         """Tell whether a record had this key before."""
         return self.trial("again", *key) > 0
 
-    def leave_out(self, why: str, locator: str | None = None) -> None:
-        """Take note that no row is made of a record, by default the one being read; `why` is what it is or lacks ("no item")."""
-        self.records.leave_out(why, locator)
-
     def without(self, frame: pl.DataFrame, where: pl.Expr | pl.Series, why: str) -> pl.DataFrame:
         """Return a block's columns without the rows `where` this holds, which are left out like a record."""
         marked = frame.select(where).to_series().fill_null(value=False)
         if not marked.any():
             return frame
         for locator in frame["locator"].filter(marked):
-            self.records.leave_out(why, locator)
+            self.leave_out(why, locator)
         return frame.filter(~marked)
 
     def named(self, frame: pl.DataFrame, **columns: str) -> pl.DataFrame:
@@ -588,7 +545,7 @@ class Format(Generic[R]):
         waiting += file.late()
         n += len(waiting) + sum(map(len, file.more.values()))
         if not n and not file.published.rows and not file.ratings:
-            first = next((problem.message for problem in file.left_out()), "it holds none at all")
+            first = next((problem.message for problem in file.problems()), "it holds none at all")
             advice = f". {self.expected}" if self.expected else ""
             raise UnreadableFileError(f"{source.path}: none of its {self.called} could be read; {first}{advice}")
         yield from self._with_runs(waiting, file, ranges)
@@ -602,7 +559,7 @@ class Format(Generic[R]):
             for run in file.runs.values():
                 run["factor_names"] = file.factors.own_names
         yield Rows(table="runs", rows=list(file.runs.values()))
-        yield from file.left_out()
+        yield from file.problems()
         yield from file.tally.problems(source, self.called)
         yield from source.notes(file.notes)
 
@@ -618,9 +575,7 @@ class Format(Generic[R]):
             rows: Callable[[R], Iterable[Sample]]
             rows = reader.rows if reader is not None else lambda record: of_one(record, file) if of_one else ()
             samples = (
-                (place, sample)
-                for place, record in enumerate(file.records.one_by_one(block))
-                for sample in rows(record)
+                (place, sample) for place, record in enumerate(file.one_by_one(block)) for sample in rows(record)
             )
             frames = self._frames_of_samples(samples, file)
         yield from frames if self.table == "outcomes" else (judged(frame, file.tally) for frame in frames)

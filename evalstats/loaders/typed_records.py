@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, cast, get_origin, get_type_hints
 
 import msgspec
@@ -71,7 +72,8 @@ class TypedRecords(Generic[R]):
     records are the members of an object (of those that `lists` name, else of the document): each becomes a record of `key`
     and `value`. `called` is what the records are, for messages.
 
-    `n_read` counts all that stood in the file, `n_left_out` those that no row was made of.
+    `n_read` counts all that stood in the file, `n_left_out` those that no row was made of. A reader of several files opens one
+    after the other, and says which of them a place is in.
     """
 
     def __init__(
@@ -87,9 +89,8 @@ class TypedRecords(Generic[R]):
     ) -> None:
         self.source = source
         self.called = called
-        self.head = read_head(source.path)
-        self.members: dict[str, object] = {}
         self.n_read = 0
+        self.open(source.path)
         self._record = record
         self._members = _members(record)
         element: Any = get_type_hints(record)["value"] if keyed else record
@@ -103,6 +104,11 @@ class TypedRecords(Generic[R]):
         self._left_out: dict[str, list[str]] = {}
         self._counts: dict[str, int] = {}
 
+    def open(self, path: Path, called: str = "") -> None:
+        """Make this the file that is read; `called` is what places in it begin with."""
+        self.path, self.head, self._before = path, read_head(path), called and f"{called} "
+        self.members: dict[str, object] = {}
+
     @property
     def n_left_out(self) -> int:
         """How many records no row was made of."""
@@ -111,19 +117,23 @@ class TypedRecords(Generic[R]):
     @property
     def locator(self) -> str:
         """Where the record stands that was given last."""
-        return self._pattern.format(self._places[self._at])
+        return self._place(self._pattern, self._places[self._at])
+
+    def _place(self, pattern: str, place: Place) -> str:
+        within = pattern.format(place)
+        return f"{self._before}{within}" if within else self._before.rstrip()
 
     @property
     def locators(self) -> pl.Series:
         """Where each record of the block stands that was given last."""
         before, _, after = self._pattern.partition("{}")
         return pl.select(
-            pl.concat_str(pl.lit(before), pl.Series(self._places).cast(pl.String), pl.lit(after))
+            pl.concat_str(pl.lit(self._before + before), pl.Series(self._places).cast(pl.String), pl.lit(after))
         ).to_series()
 
     def blocks(self) -> Iterator[list[R]]:
         """Yield the records some thousand at a time; `locators` are those of the block that was given last."""
-        path, shape = self.source.path, self.head.shape
+        shape = self.head.shape
         if self._keyed and shape in {"object", "lines"}:  # a document of one line is none of lines
             yield from self._document()
         elif shape == "lines":
@@ -131,7 +141,7 @@ class TypedRecords(Generic[R]):
         elif shape == "text":
             yield from self._rows()
         elif shape == "parquet":
-            yield from self._converted("row {}", parquet_records(path, self._members))
+            yield from self._converted("row {}", parquet_records(self.path, self._members))
         else:
             yield from self._document()
 
@@ -168,9 +178,9 @@ class TypedRecords(Generic[R]):
         before, n_bytes, most = 0, 0, _BLOCK_BYTES if self._members is None else _PIECES * _BLOCK_BYTES
         held: list[R] = []
         held_at: list[Sequence[Place]] = []
-        for piece in line_pieces(self.source.path, _PIECE_BYTES):
+        for piece in line_pieces(self.path, _PIECE_BYTES):
             if len(piece) > 2 * _BLOCK_BYTES:  # one line is long
-                check_objects(bytes(piece), self.source.path)
+                check_objects(bytes(piece), self.path)
             n_lines = int(np.count_nonzero(np.frombuffer(piece, np.uint8) == _NEWLINE)) + (piece[-1] != _NEWLINE)
             try:
                 records = self._decoder.decode_lines(piece)
@@ -197,7 +207,7 @@ class TypedRecords(Generic[R]):
 
     def _rows(self) -> Iterator[list[R]]:
         """Read delimited text: cells of columns that hold JSON are read as such, columns that no record has are not looked at."""
-        path, delimiter = self.source.path, self.head.delimiter
+        path, delimiter = self.path, self.head.delimiter
         header = header_of(path, delimiter)
         read = [at for at, name in enumerate(header) if name and (self._members is None or name in self._members)] or [
             0
@@ -206,7 +216,7 @@ class TypedRecords(Generic[R]):
 
         def misfit(said: str) -> None:
             self.n_read += 1
-            self.leave_out("not as many cells as the header", said.partition(" has ")[0])
+            self.leave_out("not as many cells as the header", self._place("{}", said.partition(" has ")[0]))
 
         size = {"most_rows": _BLOCK_RECORDS, "most_chars": _BLOCK_BYTES}
         for frame, lines in iter_frames(path, delimiter, n_columns=len(header), bad=misfit, **size):
@@ -220,9 +230,9 @@ class TypedRecords(Generic[R]):
             yield self._block("line {}", *self._fitting_at_once("line {}", lines, values))
 
     def _document(self) -> Iterator[list[R]]:
-        with open_bytes(self.source.path) as stream:
+        with open_bytes(self.path) as stream:
             # What is not packed is read in one piece, of which a join makes no copy.
-            first = stream.read(min(self.source.path.stat().st_size, _WHOLE_BYTES) + 1)
+            first = stream.read(min(self.path.stat().st_size, _WHOLE_BYTES) + 1)
             rest = iter(lambda: stream.read(_PIECE_BYTES), b"")
             data = b"".join([first, *islice(rest, _WHOLE_BYTES // _PIECE_BYTES + 1)])
         try:
@@ -300,28 +310,28 @@ class TypedRecords(Generic[R]):
         try:
             data.decode()
         except UnicodeDecodeError as error:
-            raise UnreadableFileError(encoding_message(str(self.source.path), error)) from error
+            raise UnreadableFileError(encoding_message(str(self.path), error)) from error
 
     def _refuse_list(self) -> None:
         if self._keyed:
-            raise UnreadableFileError(f"{self.source.path}: is a list; an object with {self.called} was expected")
+            raise UnreadableFileError(f"{self.path}: is a list; an object with {self.called} was expected")
 
     def _refuse_object(self) -> None:
         if not self._lists and not self._keyed:
-            raise UnreadableFileError(f"{self.source.path}: is one JSON object; a list of {self.called} was expected")
+            raise UnreadableFileError(f"{self.path}: is one JSON object; a list of {self.called} was expected")
 
     def _piece_by_piece(self) -> Iterator[list[R]]:
         """Read a document that is too long to be held, holds NaN or a name twice; what is wrong with it is raised here."""
         if self._is_alone:
-            yield from self._converted("", [("", load_json(self.source.path))])
+            yield from self._converted("", [("", load_json(self.path))])
             return
         pattern = "{}"
         values: list[tuple[Place, object]] = []
         named: set[str] = set()
         arrays = (*(f"{name}." if self._keyed else name for name in self._lists),)
-        beside = iter_json(self.source.path, arrays=arrays) if self._keep else ()
+        beside = iter_json(self.path, arrays=arrays) if self._keep else ()
         self.members |= {each.member: each.value for each in beside if each.member in self._keep}
-        for part in iter_json(self.source.path, arrays=arrays):
+        for part in iter_json(self.path, arrays=arrays):
             if isinstance(part, JsonItem):
                 self._refuse_list()
                 found, place = f"{part.member}[{{}}]", part.index
@@ -335,7 +345,7 @@ class TypedRecords(Generic[R]):
                 found, place = f"{inside}{{}}", part.member.removeprefix(inside)
                 if part.member in named:
                     self.n_read += 1
-                    self.leave_out("the name appeared before, and the first counts", part.member)
+                    self.leave_out("the name appeared before, and the first counts", self._place("{}", part.member))
                     continue
                 named.add(part.member)
             if values and (pattern != found or len(values) >= _PIECE_RECORDS):
@@ -372,7 +382,7 @@ class TypedRecords(Generic[R]):
             self.n_read += 1
             found = self._decoded(value, place) if isinstance(value, bytes) else self._fitted(value, place)
             if isinstance(found, str):
-                self.leave_out(found, pattern.format(place))
+                self.leave_out(found, self._place(pattern, place))
             else:
                 records.append(found)
                 places.append(place)
@@ -382,7 +392,7 @@ class TypedRecords(Generic[R]):
         """Decode records of a document; a long one is refused if its objects would take too much memory."""
         if sum(len(memoryview(raw)) for raw in elements) > 2 * _BLOCK_BYTES:
             for raw in elements:
-                check_objects(bytes(raw), self.source.path)
+                check_objects(bytes(raw), self.path)
         found = [*map(self._decoder.decode, elements)]
         if not self._keyed:
             return found

@@ -80,7 +80,7 @@ def test_the_format_of_another_package_is_found_and_read(offered: Format[Any], t
 def test_the_page_names_what_there_is() -> None:
     text = PAGE.read_text()
     for name in re.findall(r"file\.(\w+)", text):
-        assert hasattr(FormatFile, name) or name in {"factors", "source", "runs"}, name
+        assert hasattr(FormatFile, name) or name in {"factors", "source", "runs", "members"}, name
     for name in ("lists", "keep", "columns", "rows", "reader", "record"):
         assert f"`{name}" in text
         assert name in Format.__dataclass_fields__
@@ -213,6 +213,20 @@ def test_a_file_without_a_record_is_refused_in_words(tmp_path: Path) -> None:
         load(replace(BASE, expected="Say `run`"), tmp_path, {"points": 1})
     with pytest.raises(UnreadableFileError, match="none of its records could be read; it holds none at all"):
         load(BASE, tmp_path, [], name="x.json")
+
+
+def test_what_is_left_out_of_several_files_is_told_at_once_with_the_file(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"case": "{name}", "points": 1}}\n{{"points": 2}}\nno\n')
+    source = Source(path=tmp_path / "a.jsonl", companions=(tmp_path / "b.jsonl", tmp_path / "c.jsonl"))
+    data = read_source(BASE, source)
+    beside = f"{tmp_path.name}/b.jsonl"
+    assert data.outcomes["locator"].to_list() == ["line 1", f"{beside} line 1"]
+    assert [problem.path for problem in data.problems[:3]] == [str(tmp_path / f"{name}.jsonl") for name in "caa"]
+    assert told(data)[1:3] == [
+        f"2 of 6 records are dropped (no case): line 2, {beside} line 2",
+        f"2 of 6 records are dropped (no JSON, or cut off): line 3, {beside} line 3",
+    ]
 
 
 def test_factors_name_their_source(tmp_path: Path) -> None:

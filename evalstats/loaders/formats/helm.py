@@ -254,7 +254,7 @@ class _Run:
         kept: list[int] = []
         stats: list[_Stat] = []
         of: list[int] = []
-        for place, entry in enumerate(self._file.records.one_by_one(records)):
+        for place, entry in enumerate(self._file.one_by_one(records)):
             item, trial = as_text(entry.instance_id), as_count(entry.train_trial_index)
             if not item or trial is None or not isinstance(entry.stats, list):
                 self._file.leave_out(_BAD)

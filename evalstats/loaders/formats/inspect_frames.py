@@ -40,7 +40,7 @@ def _columns(records: list[dict[str, Any]], file: File) -> pl.DataFrame:
     """Return the scores of samples, or publish those of logs."""
     if "sample_id" in records[0]:
         return _samples(records, file)
-    for record in file.records.one_by_one(records):
+    for record in file.one_by_one(records):
         if (run := _run(record, file)) is None:
             file.leave_out("no eval_id")
         else:

@@ -39,7 +39,7 @@ class _Columns(Struct):
 def _results(records: list[_Columns], file: FormatFile[_Columns]) -> pl.DataFrame:
     first, places = records[0], file.locators
     if n := len(as_list(first.results)):
-        file.records.n_read += n - 1
+        file.n_read += n - 1
         known = (first.results, first.subset or first.subsets, first.id, first.prompt)
         results, subsets, ids, prompts = ([*as_list(column), *[None] * n][:n] for column in known)
         places = pl.select(pl.format("results[{}]", pl.int_range(n))).to_series()

@@ -125,7 +125,7 @@ def _after(frame: pl.DataFrame, _: FormatFile[Any]) -> pl.DataFrame:
 
 
 def _finish(file: FormatFile[Any]) -> None:
-    summary, n = as_dict(file.members.get("summary")), file.n_read - file.records.n_left_out
+    summary, n = as_dict(file.members.get("summary")), file.n_read - file.n_left_out
     if (counted := as_whole(summary.get("sample_count"))) not in {None, n}:
         file.note(f"the summary counts {counted} samples, the file holds {n}")
     if absent := as_list(summary.get("missing_runtime_task_ids")):

@@ -51,14 +51,14 @@ def _rows(results: _Results, file: FormatFile[_Results]) -> Iterator[Sample]:
     run, day = _run(file)
     _publish(file, run, {**as_dict(results.metrics), "score": results.score}, day, n=len(results.htmls))
     examples = as_list(results.metadata.example_level_metadata if results.metadata else None)
-    file.records.n_read += len(results.htmls) - 1
+    file.n_read += len(results.htmls) - 1
     for place, (html, convo) in enumerate(zip(results.htmls, results.convos, strict=False)):
         asked = [message.content for message in convo if message.role == "user"]
         about = as_dict(examples[place]) if place < len(examples) else {}
         item = as_text(about.get("prompt_id")) or (hashed(asked) if asked else None)
         locator = f"htmls[{place}]"
         if item is None:
-            file.records.leave_out("no prompt", locator)
+            file.leave_out("no prompt", locator)
             continue
         shared: Row = {"run": run, "item": item, "trial": file.trial(run, item), "locator": locator}
         last = convo[-1].content if convo else None

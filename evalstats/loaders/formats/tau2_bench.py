@@ -122,7 +122,7 @@ def _simulations(files: list[_File], file: FormatFile[_File]) -> tuple[list[_Sim
         return [found], [file.locator]
     listed = [(found.simulations, _SIMULATIONS), (found.simulation_index, "simulation_index")]
     every = [(each, f"{name}[{at}]") for each_list, name in listed for at, each in enumerate(as_list(each_list))]
-    file.records.n_read += len(every) - 1
+    file.n_read += len(every) - 1
     names = {path.name.partition(".json")[0] for path in file.source.companions}
     names |= {as_text(each.id) or "" for each in as_list(found.simulations) if isinstance(each, _Simulation)}
     simulations: list[_Simulation] = []
