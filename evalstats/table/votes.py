@@ -279,12 +279,12 @@ class VoteTable:
         """Return the votes with a label, of the weight that each stands for."""
         return replace(self, weight=self.label_weight).rows_at(self.label_weight > 0.0)
 
-    def with_covariates(self, names: Sequence[str], *, side: bool) -> Self | None:
+    def with_covariates(self, names: Sequence[str]) -> Self | None:
         """Return the votes that have other covariates, with these; None where fewer than half have them, or none can."""
         if self.votes is None:
             return None
         try:
-            kept, beside = _covariates(self.votes, names, side=side)
+            kept, beside = _covariates(self.votes, names, side=False)
         except InputError:
             return None
         if kept.mean() < 0.5:
@@ -299,29 +299,25 @@ class VoteTable:
 
     def with_side(self) -> Self:
         """Return the votes with the side (or the order shown, where it is known) as their first covariate."""
-        names, sd = (SIDE, *self.covariate_names), (1.0, *self.covariate_sd)
-        if self.votes is None:
-
-            def sided(rows: VoteRows) -> VoteRows:
-                return replace(rows, covariates=np.column_stack([np.ones(rows.n_rows), rows.covariates]))
-
-            def chunks() -> Iterator[VoteRows]:
-                return map(sided, () if self.chunks is None else self.chunks())
-
-            own = None if self.chunks is None else chunks
-            mean = (1.0, *self.covariate_mean)
-            return replace(
-                self, rows=sided(self.rows), chunks=own, covariate_names=names, covariate_mean=mean, covariate_sd=sd
-            )
-        sides = sides_of(self.votes)
+        sides = np.ones(self.first.size) if self.votes is None else sides_of(self.votes)
         found = replace(
             self,
             covariates=np.column_stack([sides, self.covariates]),
-            covariate_names=names,
-            covariate_mean=(float(sides.mean()), *self.covariate_mean),
-            covariate_sd=sd,
+            covariate_names=(SIDE, *self.covariate_names),
+            covariate_mean=(float(sides.mean()) if sides.size else 1.0, *self.covariate_mean),
+            covariate_sd=(1.0, *self.covariate_sd),
         )
-        return replace(found, rows=found.rows_at(slice(None)))
+        if np.any(sides < 0.0):
+            return replace(found, rows=found.rows_at(slice(None)))
+
+        def sided(rows: VoteRows) -> VoteRows:
+            # What is the same in all votes tells none of them apart.
+            return replace(rows, covariates=np.column_stack([np.ones(rows.n_rows), rows.covariates]))
+
+        def chunks() -> Iterator[VoteRows]:
+            return map(sided, () if self.chunks is None else self.chunks())
+
+        return replace(found, rows=sided(self.rows), chunks=None if self.chunks is None else chunks)
 
     def without_cluster(self, name: str) -> Self:
         """Return the votes clustered by everything else."""

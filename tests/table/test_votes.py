@@ -198,7 +198,7 @@ def test_votes_without_a_covariate_are_left_out_and_counted() -> None:
     assert table.counts.n_votes == 2
     assert "1 vote without length" in _said(table, "left_out")
     every = VoteTable.of(_votes(length_a=[1, None, 3], length_b=[2, 2, 1]))
-    beside = every.with_covariates(["length"], side=False)
+    beside = every.with_covariates(["length"])
     assert beside is not None
     np.testing.assert_array_equal(beside.covariates, table.covariates)
     assert (every.n_votes, beside.n_votes) == (3, 2)

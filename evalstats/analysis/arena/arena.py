@@ -285,8 +285,8 @@ def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
         every = (*pairs, *unbounded_pairs(placement, met_table(table.rows), options))
         pairs = tuple(sorted(every, key=lambda pair: (place[pair.first], place[pair.second])))
     style = () if table.covariate_names or table.votes is None else style_pairs(table.votes)
-    styled = table.with_covariates(style, side=False) if style and labels is None else None
-    sided = None if SIDE in table.covariate_names else table.with_covariates(table.covariate_names, side=True)
+    styled = table.with_covariates(style) if style and labels is None else None
+    sided = None if SIDE in table.covariate_names or table.votes is None else table.with_side()
     covariates, style_notes = _covariates(main, side, styled if whole else None)
     alternatives = ()
     if whole and labels is None:

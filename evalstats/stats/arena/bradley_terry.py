@@ -403,8 +403,10 @@ def row_scores(fit: PairFit, rows: VoteRows) -> RowScores:
             f"rows have {rows.n_models} models and {rows.n_covariates} covariates, but the fit has {fit.n_models} and "
             f"{fit.coefficients.size}; give rows numbered as those that were fitted"
         )
-    votes = split_votes(rows.share, np.ones(rows.n_rows), fit.ties)
-    at = derivatives(fit.ties, linear_predictor(fit, rows), fit.tau, votes)
+    eta = linear_predictor(fit, rows)
+    if fit.ties == "half":
+        return RowScores(slope=rows.share * expit(-eta) - (1.0 - rows.share) * expit(eta), tie_slope=None)
+    at = derivatives(fit.ties, eta, fit.tau, split_votes(rows.share, np.ones(rows.n_rows), fit.ties))
     return RowScores(slope=at.slope, tie_slope=None if fit.tie is None else at.tie_slope)
 
 

@@ -226,11 +226,10 @@ def pairing_rule(votes: Votes, *, n_models: int, seed: int = 0) -> PairingRule:
     joined = first[seen] + second[seen] - here
     others = rng.choice(n_models, size=(seen.size, 2 * _AGAINST), p=activity)
     found: list[tuple[float, float, float, bool]] = []
-    for step, by_rank in itertools.product((0.0, *_STEPS), (False, True)):
-        at = fitted_ratings(votes, seen, n_models=n_models)
-        if step > 0.0:
-            at = stepped_ratings(votes, seen, n_models=n_models, step=step)
-        at, rows = _places(at, by_rank=by_rank), np.arange(seen.size)
+    ratings = {0.0: fitted_ratings(votes, seen, n_models=n_models)}
+    ratings |= {step: stepped_ratings(votes, seen, n_models=n_models, step=step) for step in _STEPS}
+    for step, by_rank in itertools.product(ratings, (False, True)):
+        at, rows = _places(ratings[step], by_rank=by_rank), np.arange(seen.size)
         own = np.abs(at[rows, here] - at[rows, joined])
         later = np.abs(at[rows, here][:, None] - at[rows[:, None], others])
         pull, log_lik = _pull(own, np.where(others == here[:, None], np.inf, later))
