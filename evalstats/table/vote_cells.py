@@ -25,7 +25,6 @@ ARENA_LABELS: Mapping[str, str] = {
 }
 _SHARE = {0: 1.0, 1: 0.0, 2: 0.5, 3: 0.5}
 _BATCH = 500_000  # rows
-_MOST_CODES = 5_000_000  # cells of the table in which codes are counted
 _NO_LABEL = ("", "nan", "none", "null")
 
 # Columns of the counted table.
@@ -48,11 +47,6 @@ def collected(frame: "nw.LazyFrame[Any]") -> pl.DataFrame:
     return native.collect(engine="streaming") if isinstance(native, pl.LazyFrame) else as_polars(native)
 
 
-def group_names(clusters: Sequence[str]) -> list[str]:
-    """Our own names of the clusters' columns."""
-    return [f"{HELPER}g{k}" for k in range(len(clusters))]
-
-
 def winner_column(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
     """Return the winner's column, and what its labels stand for, in lower case: the glossary's words, or public arenas'."""
     if "outcome" in names:
@@ -63,8 +57,7 @@ def winner_column(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
 def counted(source: "nw.LazyFrame[Any]", group: list[str], *, weighted: bool) -> pl.DataFrame:
     """Count votes, and sum their weights, by the columns of `group`."""
     if not weighted:
-        table = counted_by_code(source.to_native(), group)
-        table = collected(source.group_by(group).agg(nw.len().alias(N))) if table is None else table
+        table = collected(source.group_by(group).agg(nw.len().alias(N)))
         one = pl.col(N).cast(pl.Float64)
         return table.with_columns(pl.col(N).cast(pl.Int64), one.alias(W), one.alias(W2), pl.lit(1.0).alias(LOW))
     mass = nw.col("weight").cast(nw.Float64).fill_null(1.0)
@@ -72,58 +65,6 @@ def counted(source: "nw.LazyFrame[Any]", group: list[str], *, weighted: bool) ->
     parts = [nw.len().alias(N), nw.col(W).sum(), nw.col(W2).sum()]
     table = collected(summed.group_by(group).agg(*parts, nw.col(LOW).min()))
     return table.with_columns(pl.col(N).cast(pl.Int64))
-
-
-def counted_by_code(frame: object, group: Sequence[str]) -> pl.DataFrame | None:
-    """Count the rows of a lazy Polars frame by columns that are all categorical, faster than grouping does.
-
-    None where some column is not, or where there are too many combinations. Codes are those of the categories that all
-    columns of one type share; the name of each is read from a row in which it stands.
-    """
-    if not isinstance(frame, pl.LazyFrame) or not hasattr(pl, "Categories"):
-        return None
-    schema = frame.collect_schema()
-    if not all(isinstance(schema[name], pl.Categorical | pl.Enum) for name in group):
-        return None
-    total = np.zeros([0] * len(group), dtype=np.int64)
-    names: list[dict[int, str]] = [{} for _ in group]
-    rest: list[pl.DataFrame] = []
-    for batch in frame.select(group).collect_batches(chunk_size=_BATCH, maintain_order=False):
-        whole = batch.drop_nulls()
-        if whole.height < batch.height:
-            some = batch.filter(pl.any_horizontal(pl.all().is_null()))
-            rest.append(some.group_by(group).agg(pl.len().cast(pl.Int64).alias(N)))
-        codes = [series.to_physical().to_numpy() for series in whole]
-        shape = tuple(max(size, int(code.max(initial=0)) + 1) for size, code in zip(total.shape, codes, strict=True))
-        if math.prod(shape) > _MOST_CODES:
-            return None
-        total = np.pad(total, [(0, new - old) for new, old in zip(shape, total.shape, strict=True)])
-        label = codes[0].astype(np.int64)
-        for code, size in zip(codes[1:], shape[1:], strict=True):
-            label *= size
-            label += code
-        total += np.bincount(label, minlength=total.size).reshape(shape)
-        _learn(names, total, whole, codes)
-    found = np.nonzero(total)
-    columns = {
-        name: pl.Series([known[code] for code in place.tolist()], dtype=pl.String).cast(schema[name])
-        for name, place, known in zip(group, found, names, strict=True)
-    }
-    table = pl.concat([pl.DataFrame({**columns, N: total[found]}), *rest])
-    return table.group_by(group).agg(pl.col(N).sum()) if rest else table
-
-
-def _learn(
-    names: list[dict[int, str]], total: npt.NDArray[np.int64], batch: pl.DataFrame, codes: list[npt.NDArray[np.uint32]]
-) -> None:
-    """Add to `names` what the codes stand for that were first met in this batch."""
-    axes = range(total.ndim)
-    for k, known in enumerate(names):
-        met = np.flatnonzero(total.any(axis=tuple(axis for axis in axes if axis != k)))
-        if met.size > len(known):
-            levels, rows = np.unique(codes[k], return_index=True)
-            text = batch.to_series(k).gather(rows).cast(pl.String).to_list()
-            known.update(zip(levels.tolist(), text, strict=True))
 
 
 def read_votes(table: pl.DataFrame, column: str, known: Mapping[str, str]) -> pl.DataFrame:
@@ -165,12 +106,10 @@ def check_numbers(kept: pl.DataFrame) -> None:
         raise InputError("some weights are negative, NaN or infinite; give every vote a finite weight of at least 0")
 
 
-__all__ = ["ARENA_LABELS", "OUTCOMES", "VoteCells", "vote_cells"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-CELL = f"{HELPER}cell"
+CELL, GROUP = (f"{HELPER}{name}" for name in ("cell", "group"))
 
 
 @record
@@ -229,7 +168,7 @@ def vote_cells(frame: object) -> VoteCells:
     column, known = winner_column(names)
     extra = [name for name in ("preference", "status") if name in names]
     basic = ["model_a", "model_b", column, *extra]
-    source, weighted = _needed(source, (), basic)
+    source, weighted = _needed(source, basic)
     grouped = counted(source, basic, weighted=weighted)
     read = read_votes(grouped, column, known)
     kept = read.filter(pl.col(WHY) == "counts")
@@ -238,17 +177,16 @@ def vote_cells(frame: object) -> VoteCells:
 
 
 def _needed(
-    source: "nw.LazyFrame[Any]", clusters: Sequence[str], basic: Sequence[str]
+    source: "nw.LazyFrame[Any]", basic: Sequence[str], cluster: str | None = None
 ) -> "tuple[nw.LazyFrame[Any], bool]":
-    """Return the columns that matter, those of clusters under our own names, and whether votes have weights."""
+    """Return the columns that matter, that of the clusters under our own name, and whether votes have weights."""
     names = source.collect_schema().names()
-    missing = [name for name in (*basic, *clusters) if name not in names]
+    missing = [name for name in (*basic, cluster) if name is not None and name not in names]
     if missing:
         raise InputError(f"column {missing[0]!r} is not among the votes; have {', '.join(names)}")
-    twice = [name for k, name in enumerate(clusters) if name in clusters[:k] or name in (*basic, "weight")]
-    if twice:
-        raise InputError(f"column {twice[0]!r} is asked for in two roles; give a copy of it another name")
-    renamed = dict(zip(clusters, group_names(clusters), strict=True))
+    if cluster in (*basic, "weight"):
+        raise InputError(f"column {cluster!r} is asked for in two roles; give a copy of it another name")
+    renamed = {} if cluster is None else {cluster: GROUP}
     weight = ["weight"] if "weight" in names else []
     if source.implementation.is_pyspark() or source.implementation.is_pyspark_connect():
         # Renamed are the columns needed alone: Spark takes a name with a dot in it for a field.
@@ -339,28 +277,26 @@ class VoteChunk:
 
 
 def cluster_chunks(
-    frame: object, cells: VoteCells, cluster: str | Sequence[str], *, chunk_votes: int = CHUNK_VOTES
+    frame: object, cells: VoteCells, cluster: str, *, chunk_votes: int = CHUNK_VOTES
 ) -> Iterator[VoteChunk]:
     """Yield the votes of `cells` cluster by cluster, many clusters at a time.
 
     `frame` is the table that the cells were made of; a lazy Polars frame is streamed, and any other engine counts cells by
-    cluster itself, which come in one chunk. `cluster` is a column, or several: then votes belong together that agree in all
-    of them. A vote without a level is a cluster of its own. A chunk has about `chunk_votes` votes; clusters are whole, so
-    that it is as large as its largest one at least.
+    cluster itself, which come in one chunk. `cluster` is a column; a vote without a level is a cluster of its own. A chunk has
+    about `chunk_votes` votes; clusters are whole, so that it is as large as its largest one at least.
 
     Texts of more than 5 million votes are told apart by a hash of the bits that cells leave free, 47 for 100 models: of a
     million raters some two are then taken for one with a chance of less than 1%, which moves no standard error that is shown.
     Memory: 8 bytes for each vote (24 where votes have weights), and about 100 bytes for each vote of a chunk.
     """
-    names = (cluster,) if isinstance(cluster, str) else tuple(cluster)
     key = [name for name in cells.keys.columns if name != CELL]
-    lazy, weighted = _needed(lazy_votes(frame), names, key)
+    lazy, weighted = _needed(lazy_votes(frame), key, cluster)
     source = lazy.to_native()
     if not isinstance(source, pl.LazyFrame):
-        yield from _engine_chunks(lazy, key, cells, names, weighted=weighted)
+        yield from _engine_chunks(lazy, key, cells, weighted=weighted)
         return
     bits = max(1, (cells.n_cells - 1).bit_length())
-    packed, mass = _pack(source, cells, names, bits, weighted=weighted)
+    packed, mass = _pack(source, cells, cluster, bits, weighted=weighted)
     if mass is None:
         packed.sort()
         order = None
@@ -377,25 +313,20 @@ def cluster_chunks(
 
 
 def _engine_chunks(
-    source: "nw.LazyFrame[Any]", key: list[str], cells: VoteCells, clusters: tuple[str, ...], *, weighted: bool
+    source: "nw.LazyFrame[Any]", key: list[str], cells: VoteCells, *, weighted: bool
 ) -> Iterator[VoteChunk]:
     """Yield the votes of cells by cluster, counted by the engine that holds them: all clusters at once, then votes alone.
 
     Memory: about 100 bytes for each combination of cell and cluster.
     """
-    groups = group_names(clusters)
-    known = nw.all_horizontal(*(~nw.col(own).is_null() for own in groups), ignore_nulls=False)
-    shared = _placed(counted(source.filter(known), [*key, *groups], weighted=weighted), cells, key)
-    code = (
-        shared.select(pl.struct(groups).rank("dense") - 1).to_series()
-        if shared.height
-        else pl.Series([], dtype=pl.Int64)
-    )
-    table = shared.with_columns(code.cast(pl.Int64).alias(_PACKED)).group_by(_PACKED, CELL).agg(pl.col(N, W, W2).sum())
+    known = ~nw.col(GROUP).is_null()
+    shared = _placed(counted(source.filter(known), [*key, GROUP], weighted=weighted), cells, key)
+    code = (shared[GROUP].rank("dense") - 1).cast(pl.Int64)
+    table = shared.with_columns(code.alias(_PACKED)).group_by(_PACKED, CELL).agg(pl.col(N, W, W2).sum())
     done = 0
     if table.height:
         yield _chunk(table.sort(_PACKED, CELL))
-        done = int(code.cast(pl.Int64).max() or 0) + 1  # pyright: ignore[reportArgumentType] - a whole number
+        done = int(code.max() or 0) + 1  # pyright: ignore[reportArgumentType] - a whole number
     # Votes of one weight each: then every one of them is its row's share.
     alike = [*key, *(["weight"] if weighted else [])]
     single = _placed(counted(source.filter(~known), alike, weighted=weighted), cells, key)
@@ -430,13 +361,14 @@ def _chunk(table: pl.DataFrame) -> VoteChunk:
 
 
 def _pack(
-    source: pl.LazyFrame, cells: VoteCells, clusters: tuple[str, ...], bits: int, *, weighted: bool
+    source: pl.LazyFrame, cells: VoteCells, cluster: str, bits: int, *, weighted: bool
 ) -> tuple[Packed, Floats | None]:
     """Return for every vote its cluster and its cell in one number, and its weight."""
     n = cells.n_votes
-    coded, n_codes = _codes(source, group_names(clusters), n, bits)
+    code, n_codes = _code(source, n, bits)
     if (n_codes + n).bit_length() + bits > _BITS:
-        raise InputError(f"{' x '.join(clusters)} have up to {n_codes:,} levels, too many; number them from 0 first")
+        raise InputError(f"{cluster} has up to {n_codes:,} levels, too many; number them from 0 first")
+    coded = source.with_columns(code.alias(_PACKED))
     key = [name for name in cells.keys.columns if name != CELL]
     numbers = cells.keys.with_columns(pl.col(CELL).cast(pl.UInt64)).lazy()
     joined = coded.join(numbers, on=key, how="inner", nulls_equal=True, maintain_order="left" if weighted else None)
@@ -464,32 +396,26 @@ def _pack(
     return packed, mass
 
 
-def _codes(source: pl.LazyFrame, groups: list[str], n: int, bits: int) -> tuple[pl.LazyFrame, int]:
-    """Add a column of cluster codes, null where a vote has no level; return how many codes there may be."""
-    schema = source.collect_schema()
-    if n > _HASHED and [schema[own] for own in groups] == [pl.String]:
-        text, free = pl.col(groups[0]), _BITS - 1 - bits
-        hashed = pl.when(text.is_not_null()).then(text.hash() // 2 ** (_BITS - free))
-        return source.with_columns(hashed.alias(_PACKED)), 2**free
-    code, n_codes = pl.lit(0, pl.UInt64), 1
-    for own in groups:
-        number, levels = _code(source, own, schema[own], alone=len(groups) == 1)
-        code, n_codes = code * levels + number, n_codes * levels
-    return source.with_columns(code.alias(_PACKED)), n_codes
+def _code(source: pl.LazyFrame, n: int, bits: int) -> tuple[pl.Expr, int]:
+    """Return codes 0..k-1 of the clusters, null where a vote has no level, and k, which may be too many.
 
-
-def _code(source: pl.LazyFrame, own: str, dtype: pl.DataType, *, alone: bool) -> tuple[pl.Expr, int]:
-    """Return codes 0..n-1 of one column, and n: whole numbers less their smallest, else places among the levels."""
+    Whole numbers less their smallest, codes of categories, places among the levels of a text, or hashes of very many.
+    """
+    column, dtype = pl.col(GROUP), source.collect_schema()[GROUP]
     if dtype.is_integer():
-        ends = collected(lazy_votes(source.select(pl.col(own).min().alias("low"), pl.col(own).max().alias("high"))))
-        low, high = cast("tuple[int | None, int | None]", ends.row(0))
+        low, high = cast(
+            "tuple[int | None, int | None]", source.select(low=column.min(), high=column.max()).collect().row(0)
+        )
         span = 1 if low is None or high is None else high - low + 1
         if math.log2(span) < 44 and (high or 0) < 2**63:  # else the levels lie far apart: number them
-            return (pl.col(own).cast(pl.Int64) - (low or 0)).cast(pl.UInt64), span
-    if alone and isinstance(dtype, pl.Categorical | pl.Enum) and hasattr(pl, "Categories"):
+            return (column.cast(pl.Int64) - (low or 0)).cast(pl.UInt64), span
+    if isinstance(dtype, pl.Categorical | pl.Enum) and hasattr(pl, "Categories"):
         # Codes of the categories that all parts of the column share.
-        return pl.col(own).to_physical().cast(pl.UInt64), 2**32
-    text = pl.col(own).cast(pl.String)
+        return column.to_physical().cast(pl.UInt64), 2**32
+    if n > _HASHED and dtype == pl.String:
+        free = _BITS - 1 - bits
+        return pl.when(column.is_not_null()).then(column.hash() // 2 ** (_BITS - free)), 2**free
+    text = column.cast(pl.String)
     levels = collected(lazy_votes(source.select(text.unique()))).to_series().drop_nulls().sort()
     return text.cast(pl.Enum(levels)).to_physical().cast(pl.UInt64), max(1, levels.len())
 

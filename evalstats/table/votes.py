@@ -229,7 +229,7 @@ class VoteTable:
         kept = np.ones(rows.n_rows, dtype=np.bool_) if keep_both_bad else rows.outcome != BOTH_BAD
 
         def chunks() -> Iterator[VoteRows]:
-            for chunk in cluster_chunks(frame, cells, names):
+            for chunk in cluster_chunks(frame, cells, *names):
                 part = replace(
                     rows.take(chunk.cell),
                     weight=chunk.weight,

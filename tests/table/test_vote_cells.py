@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.table.vote_cells import ARENA_LABELS, OUTCOMES, VoteCells, cluster_chunks, counted_by_code, vote_cells
+from evalstats.table.vote_cells import ARENA_LABELS, OUTCOMES, VoteCells, cluster_chunks, vote_cells
 
 N = 3000
 MODELS = ("gamma", "alpha", "beta", "delta")
@@ -157,20 +157,6 @@ def test_physical_codes_of_two_columns_and_two_files_do_not_mix(tmp_path) -> Non
     ]
 
 
-def test_codes_are_counted_like_groups(votes: pl.DataFrame) -> None:
-    names = ["model_a", "model_b", "outcome"]
-    # Categories of their own: the ones shared by the process hold whatever else it has met, and too many codes decline.
-    own = pl.Categorical(pl.Categories("counted by code"))
-    found = counted_by_code(votes.select(pl.col(names).cast(own)).lazy(), names)
-    assert found is not None
-    expected = votes.group_by(names).len().sort(names, nulls_last=True)
-    assert (
-        found.select(pl.col(names).cast(pl.String), found.columns[-1]).sort(names, nulls_last=True).rows()
-        == expected.rows()
-    )
-    assert counted_by_code(votes.lazy(), names) is None
-
-
 def test_labels_of_public_arenas() -> None:
     winners = ["model_a", " MODEL_B", "tie", "tie (bothbad)", "both_bad", "", None, "nan", "?", "x", "tie!"]
     raw = {"model_a": ["x"] * 11, "model_b": ["y"] * 11, "winner": winners}
@@ -247,7 +233,7 @@ def test_a_factor_may_have_any_name(votes: pl.DataFrame, name: str) -> None:
 # Chunks of whole clusters
 
 
-def gathered(frame: object, cells: VoteCells, cluster: object, size: int) -> pl.DataFrame:
+def gathered(frame: object, cells: VoteCells, cluster: str, size: int) -> pl.DataFrame:
     chunks = list(cluster_chunks(frame, cells, cluster, chunk_votes=size))
     seen = [set(chunk.cluster.tolist()) for chunk in chunks]
     assert sum(map(len, seen)) == len(set().union(*seen)), "a cluster lies in two chunks"
@@ -260,10 +246,9 @@ def of_clusters(votes: pl.DataFrame) -> Callable[..., Cells]:
     """The cells of every cluster by hand; whatever kind of frame the votes are in, they are the same."""
 
     @cache
-    def made(names: tuple[str, ...], *, weighted: bool) -> Cells:
-        alone = pl.any_horizontal(pl.col(names).is_null())
+    def made(name: str, *, weighted: bool) -> Cells:
         own = (votes if weighted else votes.drop("weight")).with_row_index("row")
-        together = pl.when(alone).then(pl.format("row {}", "row")).otherwise(pl.concat_str(names, separator="|"))
+        together = pl.coalesce(pl.format("level {}", name), pl.format("row {}", "row"))
         return by_hand(own.with_columns(together=together), "together")
 
     return made
@@ -271,13 +256,13 @@ def of_clusters(votes: pl.DataFrame) -> Callable[..., Cells]:
 
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize("weighted", [True, False])
-@pytest.mark.parametrize("clustered", [("rater", 100), ("item", 1), (("rater", "item"), 10_000)])
+@pytest.mark.parametrize("clustered", [("rater", 100), ("item", 1)])
 def test_chunks_hold_what_the_definition_says_of_every_cluster(
     votes: pl.DataFrame,
     of_clusters: Callable[..., Cells],
     kind: str,
     weighted: bool,
-    clustered: tuple[str | tuple[str, ...], int],
+    clustered: tuple[str, int],
 ) -> None:
     cluster, size = clustered
     own = votes if weighted else votes.drop("weight")
@@ -287,9 +272,8 @@ def test_chunks_hold_what_the_definition_says_of_every_cluster(
     assert found["cluster"].is_sorted()
     assert found["cluster"].n_unique() == found["cluster"].max() + 1
     # Clusters go by other numbers here: compare what they hold.
-    names = (cluster,) if isinstance(cluster, str) else cluster
     held: dict[object, list[tuple[float, ...]]] = defaultdict(list)
-    for (a, b, outcome, _, together), (weight, squares, n) in of_clusters(names, weighted=weighted).items():
+    for (a, b, outcome, _, together), (weight, squares, n) in of_clusters(cluster, weighted=weighted).items():
         place = (cells.models.index(str(a)), cells.models.index(str(b)), OUTCOMES.index(str(outcome)))
         held[together].append((*place, round(weight, 9), round(squares, 9), n))
     assert contents(found, cells) == sorted(sorted(each) for each in held.values())
@@ -326,17 +310,6 @@ def test_hashes_of_texts_make_the_same_clusters(votes: pl.DataFrame, monkeypatch
     assert contents(hashed, cells) == contents(exact, cells)
 
 
-def test_several_categorical_clusters_are_crossed(votes: pl.DataFrame) -> None:
-    text = votes.with_columns(pl.col("item").cast(pl.String))
-    coded = text.with_columns(pl.col("rater", "item").cast(pl.Categorical))
-    cells = vote_cells(text)
-    for one, other in zip(
-        cluster_chunks(text, cells, ["rater", "item"]), cluster_chunks(coded, cells, ["rater", "item"]), strict=True
-    ):
-        np.testing.assert_array_equal(one.cell[one.count > 1].size, other.cell[other.count > 1].size)
-        assert one.cluster[-1] == other.cluster[-1]
-
-
 def test_chunks_need_the_votes_of_the_cells(votes: pl.DataFrame) -> None:
     cells = vote_cells(votes)
     with pytest.raises(InputError, match="but the frame does not"):
@@ -346,4 +319,4 @@ def test_chunks_need_the_votes_of_the_cells(votes: pl.DataFrame) -> None:
     with pytest.raises(InputError, match="'app' is not among the votes"):
         list(cluster_chunks(votes, cells, "app"))
     with pytest.raises(InputError, match="two roles"):
-        list(cluster_chunks(votes, cells, ["rater", "outcome"]))
+        list(cluster_chunks(votes, cells, "outcome"))
