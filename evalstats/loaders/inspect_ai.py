@@ -16,17 +16,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final
 from urllib.parse import quote
 
 import polars as pl
+from msgspec import UNSET, UnsetType
 
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, Source, readable_name
-from evalstats.loaders.format_columns import Scores, sample_columns
+from evalstats.loaders.format_columns import MAKERS, amounts, counts, sample_columns, texts, times, unscored_where
 from evalstats.loaders.inspect_log import (
     GRADER_ROLES,
     START,
@@ -38,7 +39,8 @@ from evalstats.loaders.inspect_log import (
     open_log,
     value_of,
 )
-from evalstats.loaders.rows import Factors, Ranges, Row, Said, as_row, score_of, scored, unscored
+from evalstats.loaders.record_columns import outcomes_of
+from evalstats.loaders.rows import Factors, GroupCounter, Ranges, Row, Said, scored, unscored
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import (
     as_amount,
@@ -53,6 +55,7 @@ from evalstats.loaders.values import (
     shortened,
 )
 from evalstats.schema.data import Problem
+from evalstats.schema.tables import columns_of_rows
 
 # Where `inspect view --log-dir FOLDER` shows the logs of a folder, as `inspect_ai.analysis.log_viewer` addresses them.
 _VIEWER: Final = "http://127.0.0.1:7575/#/logs"
@@ -140,19 +143,29 @@ def _word(value: str) -> Row:
     return unscored(_NO_GRADE, shortened(value)) if score is None else scored(score, value_raw=shortened(value))
 
 
-def cells(scorer: str, value: object) -> list[tuple[str, object]]:
-    """Return the metrics in a scorer's value.
+def metrics_of(scorer: str, values: Sequence[object]) -> Iterator[tuple[str, list[object]]]:
+    """Yield the metrics in the values that a scorer gave a block of samples, UNSET where one has none.
 
-    >>> cells("judge", {"tone": 1}), cells("match", "C"), cells("pair", [1, 0])
-    ([('judge/tone', 1)], [('match', 'C')], [('pair/0', 1), ('pair/1', 0)])
+    >>> dict(metrics_of("match", ["C", UNSET])), dict(metrics_of("judge", [{"tone": 1}, [0.5]]))
+    ({'match': ['C', UNSET]}, {'judge/tone': [1, UNSET], 'judge/0': [UNSET, 0.5]})
     """
-    if isinstance(value, dict):
-        found = [(f"{scorer}/{key}", each) for key, each in as_dict(cast("object", value)).items()]
-    elif isinstance(value, list):
-        found = [(f"{scorer}/{place}", each) for place, each in enumerate(as_list(cast("object", value)))]
-    else:
-        return [(scorer, value)]
-    return found or [(scorer, None)]
+    kinds = {*map(type, values)}
+    if not kinds & {dict, list}:
+        if kinds - {UnsetType}:
+            yield scorer, [*values]
+        return
+    parts = [_cells(scorer, value) for value in values]
+    for metric in dict.fromkeys(chain.from_iterable(parts)):
+        yield metric, [each.get(metric, UNSET) for each in parts]
+
+
+def _cells(scorer: str, value: object) -> Row:
+    if value is UNSET:
+        return {}
+    listed = {str(place): each for place, each in enumerate(as_list(value))}
+    return {f"{scorer}/{key}": each for key, each in (as_dict(value) or listed).items()} or {
+        scorer: None if isinstance(value, dict | list) else value
+    }
 
 
 def input_hash(given: object, attachments: object = None) -> str | None:
@@ -194,11 +207,11 @@ _RIGHT_OR_WRONG = frozenset({"C", "P", "I"})
 
 
 class InspectSamples:
-    """Turns samples into outcomes; those that lack scores wait until all metrics of the run are known."""
+    """Turns samples into outcomes, a block at once; those that lack scores wait until all metrics of the run are known."""
 
     def __init__(self, log: EvalLog, run: str, path: Path) -> None:
         self._log, self._path = log, path
-        self._samples = f"{_VIEWER}/{quote(readable_name(path.name))}/samples/sample"
+        self._viewer = f"{_VIEWER}/{quote(readable_name(path.name))}/samples/sample"
         self._fixed: Row = {
             "run": run,
             "model": log.model,
@@ -209,65 +222,69 @@ class InspectSamples:
             "n_trials": 1,
             "setting": "lab",
         }
-        self._met: set[tuple[str, int]] = set()
-        self._waiting: list[tuple[Row, Row, tuple[str, ...]]] = []
-        self._metrics: dict[str, dict[str, None]] = {}
+        self._met = GroupCounter()
+        self._waiting: list[tuple[Row, Row, list[str]]] = []
         self._unknown: dict[str, dict[str, None]] = {}
         self._graded: set[str] = set()
+        self.seen: dict[str, dict[str, None]] = {}  # metrics that samples have, by scorer
         self.ranges = Ranges()
         self.factors = Factors()
         self.n_failed_and_scored = 0
         self.n_samples = 0
-        self.positional = True
 
-    @property
-    def seen(self) -> dict[str, tuple[str, ...]]:
-        """Metrics that samples have, by scorer."""
-        return {scorer: tuple(metrics) for scorer, metrics in self._metrics.items()}
+    def frame(self, samples: Sequence[LoggedSample], places: pl.Series) -> Iterator[Frame]:
+        """Yield what a block of samples, each with its place, say of their scores; keep in mind what they have no score of."""
+        shared = self._shared(samples, places)
+        failures = [_failure(sample) for sample in samples]
+        invalid = [_invalidation(sample) for sample in samples]
+        scores = [self._scores(sample, failed=why is not None) for sample, why in zip(samples, failures, strict=True)]
+        given: list[tuple[str, list[object]]] = []
+        for scorer in dict.fromkeys(chain.from_iterable(scores)):
+            for metric, values in metrics_of(scorer, [each.get(scorer, UNSET) for each in scores]):
+                self.seen[scorer].setdefault(metric)
+                given.append((metric, values))
+        for at, each in enumerate(scores):
+            absent = [name for name in self._log.scorers if name not in each]
+            if absent or not each:
+                why = failures[at] or invalid[at] or "the sample has no score of this scorer"
+                said = unscored(why, error=failures[at] is not None)
+                self._waiting.append((shared.row(at, named=True), said, absent if each else []))
+            self.n_failed_and_scored += bool(failures[at] and each)
+        reasons = pl.Series("_invalid", invalid, dtype=pl.String)
+        frame, _ = outcomes_of(shared.with_columns(reasons), given, {}, read_grade)
+        if frame.height:
+            yield self._outcomes(unscored_where(frame, pl.col("_invalid")).drop("_invalid"))
 
-    def frames(self, samples: Iterable[tuple[str, LoggedSample]]) -> Iterator[Frame]:
-        """Yield what samples say of their scores, each with its place in the log; keep in mind what they have no score of."""
-        yield from self._frames(self._said(sample, locator) for locator, sample in samples)
-
-    def late_frames(self) -> Iterator[Frame]:
+    def late(self) -> Iterator[Frame]:
         """Yield the rows of samples without scores, for each metric of the scorers that they lack."""
         known = self._log.declared_metrics(self.seen)
-        for scorer, seen in self._metrics.items():
+        for scorer, seen in self.seen.items():
             listed = [metric for metric in known.get(scorer, []) if metric != scorer or scorer in seen]
             known[scorer] = list(dict.fromkeys((*seen, *listed)))
         for scorer, metrics in known.items():
-            self._metrics.setdefault(scorer, {}).update(dict.fromkeys(metrics or [scorer]))
-        yield from self._frames(
-            (
-                base,
-                [
-                    (metric, said)
-                    for each in scorers or tuple(known) or (UNNAMED,)
-                    for metric in known.get(each) or [each]
-                ],
-            )
+            self.seen.setdefault(scorer, {}).update(dict.fromkeys(metrics or [scorer]))
+        every = tuple(known) or (UNNAMED,)
+        late = (
+            (base, [(metric, said) for each in scorers or every for metric in known.get(each) or [each]])
             for base, said, scorers in self._waiting
         )
+        while some := list(islice(late, BATCH_ROWS)):
+            yield self._outcomes(sample_columns(some))
 
-    def _frames(self, said: Iterator[Scores]) -> Iterator[Frame]:
-        while some := list(islice(said, BATCH_ROWS)):
-            if not (some := [each for each in some if each[1]]):
-                continue
-            frame = sample_columns(some)
-            judges = {
-                metric: judge for scorer, judge in self._log.judges.items() for metric in self._metrics.get(scorer, ())
-            }
-            judge = pl.col("metric").replace_strict(judges, default=None, return_dtype=pl.String)
-            frame = frame.with_columns(*(pl.lit(value).alias(name) for name, value in self._fixed.items()), judge=judge)
-            self.ranges.add_frame(frame, self._log.benchmark)
-            is_grade = pl.col("value_raw").is_in(_RIGHT_OR_WRONG) & (pl.col("status") == "scored")
-            self._graded |= {*frame.filter(is_grade)["metric"]}
-            odd = frame.filter(status_reason=_NO_GRADE).select("metric", "value_raw").unique(maintain_order=True)
-            for metric, raw in odd.iter_rows():
-                values = self._unknown.setdefault(metric, {})
-                if len(values) < _VALUES_SHOWN:
-                    values.setdefault(raw)
-            yield Frame(table="outcomes", frame=frame)
+    def _outcomes(self, frame: pl.DataFrame) -> Frame:
+        """Add what all rows share, and take note of ranges, grades and words that are none."""
+        judges = {metric: judge for scorer, judge in self._log.judges.items() for metric in self.seen.get(scorer, ())}
+        judge = pl.col("metric").replace_strict(judges, default=None, return_dtype=pl.String)
+        frame = frame.with_columns(*(pl.lit(value).alias(name) for name, value in self._fixed.items()), judge=judge)
+        self.ranges.add_frame(frame, self._log.benchmark)
+        is_grade = pl.col("value_raw").is_in(_RIGHT_OR_WRONG) & (pl.col("status") == "scored")
+        self._graded |= {*frame.filter(is_grade)["metric"]}
+        odd = frame.filter(status_reason=_NO_GRADE).select("metric", "value_raw").unique(maintain_order=True)
+        for metric, raw in odd.iter_rows():
+            values = self._unknown.setdefault(metric, {})
+            if len(values) < _VALUES_SHOWN:
+                values.setdefault(raw)
+        return Frame(table="outcomes", frame=frame)
 
     def metric_rows(self) -> list[Row]:
         """Describe the metrics that were met, the log's headline marked as the primary one."""
@@ -287,65 +304,46 @@ class InspectSamples:
                 "categories, C, P, I and N among them were taken for grades and must not be used"
             )
 
-    def _said(self, sample: LoggedSample, locator: str) -> Scores:
-        """Return what a sample says."""
-        base = self._base(sample, locator)
-        failure = invalid = None
-        if sample.error:  # an object in a sample, text in a summary
-            message = as_text(as_dict(sample.error).get("message")) or as_text(sample.error)
-            failure = shortened(_ANSI.sub("", message or "the sample failed without a message"))
-        if why := as_dict(sample.invalidation):
-            invalid = shortened(f"invalidated after the run: {as_text(why.get('reason')) or 'no reason given'}")
-        scores = self._scores(sample, failed=failure is not None)
-        self.n_failed_and_scored += failure is not None and bool(scores)
-        outcomes: list[tuple[str, Said]] = []
-        for scorer, value in scores.items():
-            for metric, each in cells(scorer, value):
-                self._metrics[scorer].setdefault(metric)
-                said = read_grade(each)
-                if invalid is not None:
-                    score, raw = score_of(said), as_text(as_row(said).get("value_raw"))
-                    said = unscored(invalid, str(score) if raw is None and score is not None else raw)
-                outcomes.append((metric, said))
-        absent = tuple(name for name in self._log.scorers if name not in scores)
-        if absent or not scores:
-            why = failure or invalid or "the sample has no score of this scorer"
-            self._waiting.append((base, unscored(why, error=failure is not None), absent if scores else ()))
-        return base, outcomes
-
-    def _base(self, sample: LoggedSample, locator: str) -> Row:
-        identity, where = as_text(sample.id), f"{self._path}: {locator}"
-        epoch = 1 if sample.epoch is None else as_whole(sample.epoch)
-        if identity is None:
-            raise UnreadableFileError(f"{where}: has no id; every sample of Inspect has one")
-        if epoch is None or epoch < 1:
-            raise UnreadableFileError(f"{where}: has the epoch {sample.epoch!r}; Inspect counts epochs from 1")
-        if (identity, epoch) in self._met:
-            raise UnreadableFileError(
-                f"{where}: sample {identity} appears twice for epoch {epoch}; write the log again or take one out"
-            )
-        self._met.add((identity, epoch))
-        self.n_samples += 1
-        self.positional = self.positional and isinstance(sample.id, int)
-        turns = as_count(sample.turn_count)  # as Inspect counts them, else the assistant's messages
-        if as_whole(sample.turn_count) is None and isinstance(sample.messages, list):
-            roles = [each.role for each in sample.messages if isinstance(each, Message)]
-            turns = roles.count("assistant") if roles else None
+    def _shared(self, samples: Sequence[LoggedSample], places: pl.Series) -> pl.DataFrame:
+        """Return what the outcomes of each sample share; a log with a sample that cannot be told from others is refused."""
+        items = texts([sample.id for sample in samples])
+        epochs = counts([1 if sample.epoch is None else sample.epoch for sample in samples])
+        keys = pl.DataFrame({"item": items, "epoch": epochs})
+        for faulty, fault in (
+            (items.is_null(), "has no id; every sample of Inspect has one"),
+            (epochs.fill_null(0) < 1, "has no epoch from 1, from which Inspect counts"),
+            (self._met.again(keys), "has an id and epoch that appear twice; write the log again or take one out"),
+        ):
+            if faulty.any():
+                raise UnreadableFileError(f"{self._path}: {places.filter(faulty)[0]}: {fault}")
+        self.n_samples += len(samples)
+        names = [item if item.isalnum() else quote(item, safe="") for item in items]
+        spent_ = [spent(sample, self._log) if sample.model_usage else {} for sample in samples]
         # The kind of limit that ended a sample: an object in a sample, text in a summary.
-        limit = as_text(as_dict(sample.limit).get("type")) or as_text(sample.limit)
-        return {
-            "item": identity,
-            "trial": epoch - 1,
-            "locator": locator,
-            "link": f"{self._samples}/{identity if identity.isalnum() else quote(identity, safe='')}/{epoch}",
-            "n_turns": turns,
-            "latency_s": sample.total_time,
-            "timestamp": sample.started_at if sample.completed_at is None else sample.completed_at,
-            "prompt_hash": input_hash(sample.input, sample.attachments),
-            **(spent(sample, self._log) if sample.model_usage else {}),
-            **({"limit_reached": limit} if limit else {}),
-            **(self.factors.of(as_dict(sample.metadata)) if sample.metadata else {}),
+        limits = [as_text(as_dict(sample.limit).get("type")) or as_text(sample.limit) for sample in samples]
+        columns: dict[str, pl.Series] = {
+            "item": items,
+            "trial": epochs - 1,
+            "locator": places,
+            "link": pl.select(
+                pl.format("{}/{}/{}", pl.lit(self._viewer), pl.Series(names, dtype=pl.String), epochs)
+            ).to_series(),
+            "n_turns": pl.Series([_turns(sample) for sample in samples], dtype=pl.Int64),
+            "latency_s": amounts([sample.total_time for sample in samples]),
+            "timestamp": times(
+                [sample.started_at if sample.completed_at is None else sample.completed_at for sample in samples]
+            ),
+            "prompt_hash": texts([input_hash(sample.input, sample.attachments) for sample in samples]),
         }
+        for name in ("cost_usd", "input_tokens", "output_tokens") if any(spent_) else ():
+            columns[name] = MAKERS[name]([each.get(name) for each in spent_])
+        if any(limits):
+            columns["limit_reached"] = texts(limits)
+        frame = pl.DataFrame(columns)
+        if any(sample.metadata for sample in samples):
+            factors = [self.factors.of(as_dict(sample.metadata)) for sample in samples]
+            frame = frame.hstack(columns_of_rows(factors, "outcomes"))
+        return frame
 
     def _scores(self, sample: LoggedSample, *, failed: bool) -> Row:
         """Return the values by scorer; before 2024 a sample had one `score` without a name."""
@@ -353,14 +351,37 @@ class InspectSamples:
         if not scores and sample.score is not None:
             scores = {next(iter(self._log.scorers), UNNAMED): sample.score}
         for name in scores:
-            self._metrics.setdefault(name, {})
+            self.seen.setdefault(name, {})
         return {name: value_of(score) for name, score in scores.items() if score is not None or not failed}
+
+
+def _failure(sample: LoggedSample) -> str | None:
+    """Return what ended a sample: an object in a sample, text in a summary."""
+    if not sample.error:
+        return None
+    message = as_text(as_dict(sample.error).get("message")) or as_text(sample.error)
+    return shortened(_ANSI.sub("", message or "the sample failed without a message"))
+
+
+def _invalidation(sample: LoggedSample) -> str | None:
+    why = as_dict(sample.invalidation)
+    return shortened(f"invalidated after the run: {as_text(why.get('reason')) or 'no reason given'}") if why else None
+
+
+def _turns(sample: LoggedSample) -> int | None:
+    """Return the turns as Inspect counts them, else the assistant's messages."""
+    if as_whole(sample.turn_count) is not None or not isinstance(sample.messages, list):
+        return as_count(sample.turn_count)
+    roles = [each.role for each in sample.messages if isinstance(each, Message)]
+    return roles.count("assistant") if roles else None
 
 
 _MANIFESTS: Final = ("logs.json", "listing.json", "eval-set.json")
 _MANIFEST_WORDS: Final = ('"task_id"', '"eval_set_id"')
 _FIRST_MEMBER: Final = START.encode()
 _LISTED: Final = 8
+# Samples of an archive that are held at a time: their inputs and attachments may be long.
+_ARCHIVED: Final = 1_000
 
 
 class InspectLoader:
@@ -418,15 +439,18 @@ class InspectLoader:
         with open_log(source.path) as (log, archive):
             reader = InspectSamples(log, run, source.path)
             if archive is None:
-                yield from reader.frames(_Samples(source, LoggedSample, lists=("samples",), called="samples"))
+                records = TypedRecords(source, LoggedSample, lists=("samples",), called="samples")
+                for block in records.blocks():
+                    yield from reader.frame(block, records.locators)
+                yield from records.problems()
             else:
-                if n := archive.n_repeated:
-                    text = f"{n} members of the archive appear again later; the last of each was read"
-                    yield from source.notes([text])
                 names = list(archive.sample_names())
-                samples = ((as_text(name) or "", archive.sample(name)) for name in names)
-                yield from reader.frames(samples if names else archive.summaries())
-        yield from reader.late_frames()
+                found = ((as_text(name) or "", archive.sample(name)) for name in names)
+                samples = iter(found if names else archive.summaries())
+                while some := list(islice(samples, _ARCHIVED)):
+                    places, block = zip(*some, strict=True)
+                    yield from reader.frame(block, pl.Series(places, dtype=pl.String))
+        yield from reader.late()
         yield from source.notes(_notes(log, reader))
         published = list(log.aggregate_rows(run, reader.seen))
         metrics = reader.metric_rows()
@@ -447,14 +471,6 @@ def _rank(log: EvalLog) -> tuple[bool, str, bool]:
     return log.status == "success", log.completed, not log.crashed
 
 
-class _Samples(TypedRecords[LoggedSample]):
-    """The samples of a JSON log, none of which may be damaged: the log says what all of them gave."""
-
-    def leave_out(self, why: str, locator: str | None = None) -> None:
-        """Refuse the log."""
-        raise UnreadableFileError(f"{self.source.path}: {locator or self.locator}: holds {why}; a sample was expected")
-
-
 def _notes(log: EvalLog, reader: InspectSamples) -> Iterator[str]:
     """Say what a reader of the numbers should know."""
     if log.status != "success":
@@ -469,11 +485,6 @@ def _notes(log: EvalLog, reader: InspectSamples) -> Iterator[str]:
         yield (
             f"{reader.n_failed_and_scored:,} samples failed and were scored all the same (score_on_error, or a later "
             "scorer failed): their scores are kept, as Inspect keeps them"
-        )
-    if log.shuffled and reader.n_samples and reader.positional:
-        yield (
-            "the samples were shuffled and have numbers for ids: one id may be another question in another run; compare "
-            "runs only where prompt_hash agrees"
         )
     yield from reader.unknown_values()
     if left_out := reader.factors.left_out:

@@ -113,9 +113,7 @@ class EvalArchive:
         self._path = path
         self._stream = stream
         self._directory = directory
-        listed = directory.infolist()
-        self._members = {info.filename: info for info in listed}
-        self.n_repeated = len(listed) - len(self._members)
+        self._members = {info.filename: info for info in directory.infolist()}
         self._budget = max(RATIO_FROM_BYTES, MAX_RATIO * path.stat().st_size)
 
     def __contains__(self, name: str) -> bool:
@@ -304,11 +302,6 @@ class EvalLog(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         times = (self.part("stats").get("completed_at"), self.part("eval").get("created"))
         return next((time.isoformat() for said in times if (time := as_time(said)) is not None), "")
 
-    @property
-    def shuffled(self) -> bool:
-        """Whether the samples were put in a random order before they were numbered."""
-        return bool(self.part("eval", "dataset").get("shuffled") or self.part("eval", "config").get("sample_shuffle"))
-
     @cached_property
     def results(self) -> tuple[dict[str, object], ...]:
         """Published results, one for each scorer or key of one (older logs: a single scorer)."""
@@ -340,10 +333,6 @@ class EvalLog(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             metrics.setdefault(scorer, [])
             if metric not in metrics[scorer]:
                 metrics[scorer].append(metric)
-        for name, scorer in zip(self.scorers, dicts(self.part("eval").get("scorers")), strict=False):
-            for key in _declared_keys(scorer.get("metrics")):
-                if f"{name}/{key}" not in metrics.setdefault(name, []):
-                    metrics[name].append(f"{name}/{key}")
         return metrics
 
     def _named_results(self, seen: Seen) -> Iterator[tuple[str, str, dict[str, object]]]:
@@ -534,14 +523,6 @@ def _unique(name: str, taken: Collection[str]) -> str:
     while unique in taken:
         unique, number = f"{name}{number}", number + 1
     return unique
-
-
-def _declared_keys(metrics: object) -> Iterator[str]:
-    """Yield the keys of a scorer's values that have metrics of their own, without patterns such as "*"."""
-    for group in (as_dict(metrics), *dicts(metrics)):
-        for key, value in group.items():
-            if isinstance(value, list) and not set(key) & set("*?["):
-                yield key
 
 
 def _model_of(value: object) -> str | None:

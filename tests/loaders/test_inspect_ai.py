@@ -303,16 +303,11 @@ def test_failed_samples_have_a_row_for_every_metric_of_the_run(tmp_path: Path) -
     ("head", "metrics"),
     [
         (header(scorers=[{"name": "match", "metrics": [{"name": "accuracy"}]}]), ["match"]),
-        (
-            header(scorers=[{"name": "judge", "metrics": {"a": [{"name": "mean"}], "*": [{"name": "mean"}]}}]),
-            ["judge/a"],
-        ),
-        (header(scorers=[{"name": "j", "metrics": [{"name": "mean"}, {"a": [{"name": "mean"}]}]}]), ["j/a"]),
         (header(scorers=[{"name": "match"}, {"name": "match"}]), ["match", "match1"]),
         (header(published("old")), ["old"]),
         (header(), ["score"]),
     ],
-    ids=["scorer", "keys of a scorer", "keys beside metrics", "two alike", "published only", "nothing known"],
+    ids=["scorer", "two alike", "published only", "nothing known"],
 )
 def test_run_of_which_all_samples_failed_names_its_metrics_by_the_scorers(
     tmp_path: Path, head: dict[str, object], metrics: list[str]
@@ -654,14 +649,6 @@ def test_count_of_samples_that_differs_from_the_logs_own_is_reported(tmp_path: P
     assert "the log counts 12 samples and holds 1" in messages(load_json(tmp_path, sample(scores={"s": 1}), head=head))
 
 
-def test_shuffled_samples_with_numbers_for_ids_are_reported(tmp_path: Path) -> None:
-    head = header(dataset={"shuffled": True})
-    assert "one id may be another question" in messages(
-        load_json(tmp_path / "a", sample(1, scores={"s": 1}), head=head)
-    )
-    assert "one id may be" not in messages(load_json(tmp_path / "b", sample("q1", scores={"s": 1}), head=head))
-
-
 def test_members_in_another_order_make_the_same_log(tmp_path: Path) -> None:
     """The samples stand before the header: two passes."""
     head = header(published("match"))
@@ -762,12 +749,11 @@ WHOLE = json.dumps(header(published("match")) | {"samples": [sample(1, scores={"
         (b'{"version": 2, "status": "success", "plan": {}}', "names no task and model"),
         (b'[{"status": "success"}]', "is a list"),
         (WHOLE.replace('"id": 1,', "").encode(), "has no id"),
-        (WHOLE.replace('"epoch": 1,', '"epoch": 0,').encode(), "counts epochs from 1"),
-        (WHOLE.replace('"epoch": 1,', '"epoch": "x",').encode(), "counts epochs from 1"),
-        (json.dumps(header() | {"samples": ["x"]}).encode(), "holds a bare text"),
-        (json.dumps(header() | {"samples": [sample(1), sample("1")]}).encode(), "sample 1 appears twice for epoch 1"),
+        (WHOLE.replace('"epoch": 1,', '"epoch": 0,').encode(), "no epoch from 1"),
+        (WHOLE.replace('"epoch": 1,', '"epoch": "x",').encode(), "no epoch from 1"),
+        (json.dumps(header() | {"samples": [sample(1), sample("1")]}).encode(), "id and epoch that appear twice"),
     ],
-    ids=["tail", "header", "empty", "encoding", "no eval", "list", "no id", "epoch 0", "epoch x", "no object", "twice"],
+    ids=["tail", "header", "empty", "encoding", "no eval", "list", "no id", "epoch 0", "epoch x", "twice"],
 )
 def test_damaged_json_logs_are_refused_by_name(tmp_path: Path, content: bytes, expected: str) -> None:
     path = tmp_path / "bad.json"
@@ -775,6 +761,12 @@ def test_damaged_json_logs_are_refused_by_name(tmp_path: Path, content: bytes, e
     with pytest.raises(UnreadableFileError, match=expected) as error:
         load(path)
     assert "bad.json" in str(error.value)
+
+
+def test_what_is_no_sample_is_left_out_and_named(tmp_path: Path) -> None:
+    data = load(json_log(tmp_path / "log.json", header(), ["x", sample(1, scores={"s": 1})]))
+    assert data.outcomes.height == 1
+    assert "1 of 2 samples are dropped (a bare text): samples[0]" in str(data.problems)
 
 
 def test_bare_nan_and_infinity_anywhere_are_read(tmp_path: Path) -> None:
@@ -813,6 +805,6 @@ def test_rows_are_handed_on_while_the_log_is_read(tmp_path: Path) -> None:
     path.write_text(f'{head}, "samples": [{many}, {{"cut', encoding="utf-8")
     parts = LOADER.read(Source(path=path))
     first = next(part for part in parts if isinstance(part, Frame))
-    assert first.frame.height == BATCH_ROWS
+    assert 0 < first.frame.height <= BATCH_ROWS
     with pytest.raises(UnreadableFileError):
         list(parts)

@@ -131,7 +131,6 @@ def test_members_packed_in_every_way(tmp_path: Path) -> None:
 def test_of_members_of_one_name_the_last_counts(tmp_path: Path) -> None:
     data = load_members(tmp_path, one(1, value="I"), one(2), one(1, value="C"))
     assert cells(data) == [("1", 0, 1.0), ("2", 0, 1.0)]
-    assert "1 members of the archive appear again" in messages(data)
 
 
 def test_id_and_epoch_are_those_in_the_sample_and_not_in_its_name(tmp_path: Path) -> None:

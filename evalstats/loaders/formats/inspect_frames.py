@@ -7,7 +7,6 @@ the log, or in the table of evals that lies beside it: both are then read togeth
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, cast
@@ -19,7 +18,7 @@ from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.format import TABLE, Format, FormatFile, Sign
 from evalstats.loaders.format_columns import amounts, counts, states, texts
-from evalstats.loaders.inspect_ai import cells, read_grade
+from evalstats.loaders.inspect_ai import metrics_of, read_grade
 from evalstats.loaders.record_columns import first_lines, outcomes_of
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, Said, score_of, unscored
@@ -104,7 +103,7 @@ def _samples(records: list[dict[str, Any]], file: File) -> pl.DataFrame:
             for at, (value, why) in enumerate(zip(values, failures, strict=True))
             if value is UNSET and not why
         ]
-        for metric, found in _metrics(scorer, values):
+        for metric, found in metrics_of(scorer, values):
             file.gives(scorer, metric)
             given.append((metric, found))
     if late:
@@ -128,17 +127,6 @@ def _grade(value: object) -> Said:
     said = read_grade(value)
     score = score_of(said)
     return said if score is None else score
-
-
-def _metrics(scorer: str, values: list[object]) -> Iterator[tuple[str, list[object]]]:
-    """Yield the metrics of a scorer, which objects and lists have several of, with the values of all samples."""
-    if not any(isinstance(value, dict | list) for value in values):
-        if any(value is not UNSET for value in values):
-            yield scorer, values
-        return
-    parts = [{} if value is UNSET else dict(cells(scorer, value)) for value in values]
-    for metric in dict.fromkeys(chain.from_iterable(parts)):
-        yield metric, [each.get(metric, UNSET) for each in parts]
 
 
 @lru_cache
