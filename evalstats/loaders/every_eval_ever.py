@@ -25,7 +25,7 @@ from evalstats.loaders.every_eval_ever_annex import FAULTS as ANNEX_FAULTS
 from evalstats.loaders.every_eval_ever_annex import Annex, ExportedSample, NotExportedError, annex_of
 from evalstats.loaders.format_columns import amounts, counts, states
 from evalstats.loaders.published_numbers import PublishedRows, between
-from evalstats.loaders.rows import Ranges, Row, Said, TrialNumbers, held, metric_row, scored, told, unscored
+from evalstats.loaders.rows import GroupCounter, Ranges, Row, Said, held, metric_row, scored, told, unscored
 from evalstats.loaders.typed_records import TypedRecords, converted
 from evalstats.loaders.values import (
     as_amount,
@@ -64,7 +64,6 @@ _TWICE: Final = "{n} samples repeat an epoch of an earlier one and are dropped"
 _OTHERS: Final = (
     "{n} samples have the id of another sample of the task and another hash; they are items `<id>~<hash>` of their own"
 )
-_FOREIGN: Final = "{n} samples name another evaluation or model than the log beside them; they are runs of their own"
 _NO_RESULT: Final = (
     "{n} samples belong to no result of their log; their metric is called score, and its range is not known"
 )
@@ -74,7 +73,6 @@ _DAMAGED: Final = (
     "them; they are dropped"
 )
 _BEYOND: Final = "the score lies outside the declared range"
-_BOUNDS: Final = "{n} published numbers lie outside the declared range of their metric; the range is dropped"
 
 
 class EvalSample(ExportedSample):
@@ -126,16 +124,16 @@ class _Log(msgspec.Struct):
 
 
 class _Shared(NamedTuple):
-    """What all samples of one result share: the log, the result, their columns, and what is wrong with their ids."""
+    """What all samples of one result share: the log, the result, their columns, and what is wrong with its id."""
 
     log: _Log
     result: _Result
     columns: Row
-    faults: tuple[str, ...]
+    fault: str | None
     place: int = 0
 
 
-_CELLS: Final = {"item": pl.String, "trial": pl.Int64, "prompt_hash": pl.String}
+_CELLS: Final = {"item": pl.String, "trial": pl.Int64, "prompt_hash": pl.String, "_place": pl.Int64}
 
 
 class EveryEvalEverLoader:
@@ -202,12 +200,12 @@ class _Reading:
         self._metrics: dict[tuple[str, str], Row] = {}
         self._own_metrics: dict[tuple[str, str], Row] = {}
         self._counts: Counter[str] = Counter()
-        self._trials = TrialNumbers()
+        self._trials, self._met = GroupCounter(), GroupCounter()
+        self._asked: dict[int, str | None] = {}  # by the hash of an id: the digest of what its first sample asks
         self._shared: dict[tuple[object, ...], _Shared] = {}
         # names met in `metadata`: whether each is kept as a factor
         self._factors: dict[str, bool] = {}
         self._problems: list[Problem] = []
-        self._linked: tuple[str, str] | None = None
         self._told: list[str] = []
         self._expected: int | None = None
         self._n_samples = 0
@@ -227,22 +225,26 @@ class _Reading:
             if key in self.runs:
                 records.leave_out("an evaluation_id that appears above")
                 continue
-            self._linked = key
+            self._declared(as_dict(record.get("detailed_evaluation_results")))
             if self._restored(key, record):
                 continue
             log = self._log(key, record)
             for k, result in enumerate(as_list(record["evaluation_results"])):
                 self._result(log, as_dict(result), k, record)
             yield from self._nested(record, key)
-            self._declared(record)
         self._problems += records.problems()
         if not self.runs:
             raise InputError(
                 f"{self.source.path}: holds no log with model_info.id and a list evaluation_results; check it with the schema "
                 "of Every Eval Ever"
             )
-        if len(self.runs) > 1:
-            self._linked = None
+
+    def _declared(self, details: Row) -> None:
+        """Take note of how many samples the log was written for, and whether those beside it are these."""
+        self._expected = as_count(details.get("total_rows"))
+        checksum = as_text(details.get("checksum")) if details.get("hash_algorithm") == "sha256" else None
+        if checksum and self.source.companions and digest_of(self.source.companions[0]) != checksum:
+            self._told.append("the samples beside the log are not those it was written for: their checksum differs")
 
     def _restored(self, key: tuple[str, str], record: Row) -> bool:
         """Take in a log that evalstats exported, as it was before; False for any other."""
@@ -268,7 +270,6 @@ class _Reading:
                 self._counts[_DAMAGED] += 1
             else:
                 self.numbers.rows += [] if number is None else [number]
-        self._declared(record)
         return True
 
     def _log(self, key: tuple[str, str], record: Row) -> _Log:
@@ -298,7 +299,6 @@ class _Reading:
             low = high = None
         if estimate is not None and ((low is not None and estimate < low) or (high is not None and estimate > high)):
             low = high = None
-            self._counts[_BOUNDS] += 1
         judges = [
             as_text(get(judge, "model_info", "id")) or as_text(get(judge, "model_info", "name"))
             for judge in dicts(get(config, "llm_scoring", "judges"))
@@ -337,20 +337,6 @@ class _Reading:
         }
         ends = between(interval, "lower", "upper")
         self.numbers.add(details.get("score"), known, ends=ends, error=error.get("value"))
-
-    def _declared(self, record: Row) -> None:
-        """Check samples beside the log against what the log says of them."""
-        details = as_dict(record.get("detailed_evaluation_results"))
-        if not details:
-            return
-        if not self.source.companions:
-            path = as_text(details.get("file_path")) or "its samples"
-            self._told.append(f"the log names {path}, which is not beside it; only its published numbers are read")
-            return
-        checksum = as_text(details.get("checksum"))
-        if checksum and details.get("hash_algorithm") == "sha256" and digest_of(self.source.companions[0]) != checksum:
-            self._told.append("the samples beside the log are not those it was written for: their checksum differs")
-        self._expected = as_count(details.get("total_rows"))
 
     def _nested(self, record: Row, key: tuple[str, str]) -> Iterator[Frame]:
         """Read the samples inside a log; older logs hold some without a score, which say nothing, or without an id."""
@@ -409,11 +395,11 @@ class _Reading:
             return None
         named = evaluation or "", model or ""
         log = self.runs.get(named) or self._log(named, {"schema_version": sample.schema_version})
-        faults = [_FOREIGN] if self._linked is not None and named != self._linked else []
+        fault = None
         of_name = log.named.get(name or "", [])
         result = log.results.get(own_id or "") or (of_name[0] if len(of_name) == 1 else None)
         if log.annex is None and result is None:
-            faults += [_NO_RESULT] if log.named else []
+            fault = _NO_RESULT if log.named else None
             metric = (own_id or "").split(":")[0] if own_id and own_id != name else "score"
             task = "" if name is None or name == log.common["benchmark"] else name
             result = _Result(task=task, metric=metric or "score")
@@ -421,7 +407,7 @@ class _Reading:
             result = _Result(task="", metric="")  # samples that evalstats exported name task and metric themselves
         known = {"task": result.task, "metric": result.metric, "judge": result.judge, "n_trials": 1}
         place = hash((log.common["run"], result.task, result.metric))
-        found = self._shared[texts] = _Shared(log, result, {**log.common, **known}, tuple(faults), place)
+        found = self._shared[texts] = _Shared(log, result, {**log.common, **known}, fault, place)
         return found
 
     def _outcomes(self, samples: list[tuple[EvalSample, _Shared, str]], places: pl.Series) -> Iterator[Frame]:
@@ -431,24 +417,27 @@ class _Reading:
         at: list[int] = []
         kept: list[EvalSample] = []
         columns: list[Row] = []
-        cells: list[tuple[str, int, str | None]] = []
+        cells: list[tuple[str, int | None, str | None, int]] = []
         said: list[Said] = []
         for place, (sample, shared, item) in enumerate(samples):
-            if shared.faults:
-                self._counts.update(shared.faults)
+            if shared.fault:
+                self._counts[shared.fault] += 1
             if shared.log.annex is not None:
                 try:
                     restored.append(shared.log.annex.outcome(sample))
                 except ANNEX_FAULTS:
                     self._counts[_DAMAGED] += 1
                 continue
-            if (cell := self._numbered(sample, shared, item)) is None:
-                self._counts[_TWICE] += 1
-                continue
+            digest = _digest(sample)
+            first = self._asked.setdefault(hash((shared.place, item)), digest)
+            if digest and first and digest != first:
+                self._counts[_OTHERS] += 1
+                item = f"{item}~{digest[:8]}"  # noqa: PLW2901 - another question under the same id
+            epoch = _epoch(as_text(as_dict(sample.metadata).get("epoch")) or "") if sample.metadata else None
             at.append(place)
             kept.append(sample)
             columns.append(shared.columns)
-            cells.append(cell)
+            cells.append((item, epoch, digest, shared.place))
             said.append(shared.result.said(sample.judged(sample.score), sample.error))
         if restored:
             yield Frame(table="outcomes", frame=frame_from_rows(restored, "outcomes"))
@@ -475,21 +464,14 @@ class _Reading:
         if any(sample.metadata for sample in kept):
             factors = columns_of_rows([self._described(as_dict(sample.metadata)) for sample in kept], "outcomes")
             frame = frame.hstack(factors)
+        frame = frame.with_columns(pl.col("trial").fill_null(self._trials.next(frame.select("_place", "item"))))
+        again = self._met.again(frame.select("_place", "item", "trial"))
+        self._counts[_TWICE] += int(again.sum())
+        frame = frame.filter(~again).drop("_place")
         self._counts[_OUTSIDE] += int((frame["status_reason"] == _BEYOND).sum())
         for part in frame.partition_by("benchmark", maintain_order=True):
             self._ranges.add_frame(part, part["benchmark"][0])
         yield Frame(table="outcomes", frame=frame)
-
-    def _numbered(self, sample: EvalSample, shared: _Shared, item: str) -> tuple[str, int, str | None] | None:
-        """Return item, trial and digest of a sample; None where an earlier one has its epoch."""
-        digest = _digest(sample)
-        epoch = _epoch(as_text(as_dict(sample.metadata).get("epoch")) or "") if sample.metadata else None
-        trial = self._trials.next((shared.place, item), digest, epoch)
-        while trial == "other" and digest is not None:
-            self._counts[_OTHERS] += 1
-            item = f"{item}~{digest[:8]}"
-            trial = self._trials.next((shared.place, item), digest, epoch)
-        return None if isinstance(trial, str) else (item, trial, digest)
 
     def _described(self, metadata: Row) -> Row:
         """Return what is known of the sample besides (subject, difficulty, ...), as factors."""
