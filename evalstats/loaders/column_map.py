@@ -9,16 +9,19 @@ once: `dependence`, `scale`, `unscored`, `models`, `trials`, `judges` and `rows`
 """
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
+
+import msgspec
 
 from evalstats.errors import InputError
 from evalstats.loaders.files import small_toml
 from evalstats.loaders.values import as_list, as_number, as_text
-from evalstats.schema.columns import METRIC_KINDS, column_names
+from evalstats.schema.columns import column_names
 
 # What a label in the column of scores may stand for instead of a number.
 NO_SCORE = ("unscored", "error")
@@ -49,8 +52,7 @@ FIELD = re.compile(r"\{(\w+)\}")
 WAYS = {"lower": False, "higher": True}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """Lowest and highest possible score, both inclusive, in `unit`; None where there is none.
 
     Attributes
@@ -69,8 +71,7 @@ SCALES: Final[Mapping[str, Scale]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclaredMetric:
+class DeclaredMetric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the user says of a metric; None leaves it to what is seen in the column.
 
     Attributes
@@ -87,12 +88,17 @@ class DeclaredMetric:
         Whether it is the headline of its benchmark.
     """
 
-    kind: str | None = None
+    kind: Literal["binary", "proportion", "bounded", "continuous", "ordinal"] | None = None
     low: float | None = None
     high: float | None = None
     higher_is_better: bool | None = None
     unit: str | None = None
     primary: bool | None = None
+
+    def __post_init__(self) -> None:
+        ends = [end for end in (self.low, self.high) if end is not None]
+        if not all(map(math.isfinite, ends)) or ends != sorted({*ends}):
+            raise ValueError(f"low = {ends[0]:g} is not below high = {ends[-1]:g}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,32 +220,26 @@ class ColumnMap:
     @classmethod
     def from_tables(cls, tables: Mapping[str, object], *, where: str = "column map") -> "ColumnMap":
         """Make a map from the tables of a TOML document; raise `InputError` where they hold what is no part of a map."""
-        known = {"columns", "constants", "values", "metrics", "dependence", "unscored", *OF_LEVELS, *_ONE_WORD}
+        options = ("dependence", "unscored", *OF_LEVELS, *_ONE_WORD)
+        known = {"columns", "constants", "values", "metrics", *options}
         unknown = [name for name in tables if name not in known]
         if unknown:
             raise InputError(
                 f"{where}: {unknown[0]!r} is not part of a column map; it may hold {', '.join(sorted(known))}"
             )
         try:
-            columns = {name: _names(value, name) for name, value in _table(tables, "columns").items()}
-            for option in OF_LEVELS.keys() & tables.keys():
-                columns |= {"score": _names(tables[option], option), OF_LEVELS[option]: (COLUMNS,)}
-            return cls(
-                columns=columns,
+            map_ = cls(
+                columns={name: _names(value, name) for name, value in _table(tables, "columns").items()},
                 constants={name: _constant(value, name) for name, value in _table(tables, "constants").items()},
-                values=_merged_values(
-                    {name: _labels(value, name) for name, value in _table(tables, "values").items()},
-                    _codes(tables.get("unscored")),
-                ),
+                values={name: _labels(value, name) for name, value in _table(tables, "values").items()},
                 metrics={name: metric_facts(value, name) for name, value in _table(tables, "metrics").items()},
-                scale=None if tables.get("scale") is None else scale_of(str(tables["scale"])),
-                dependence=_names(tables["dependence"], "dependence") if "dependence" in tables else (),
-                rows=_constant(tables["rows"], "rows") if "rows" in tables else None,
-                files=_template(_constant(tables["files"], "files")) if "files" in tables else None,
-                repeats=_repeats(str(tables["repeats"])) if "repeats" in tables else None,
             )
+            for name in options:
+                if tables.get(name) is not None:
+                    map_ = map_.overlaid(_from_option(name, tables[name]))
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
+        return map_
 
     def overlaid(self, other: "ColumnMap") -> "ColumnMap":
         """Return this map with everything that `other` says in place of what this one says."""
@@ -292,19 +292,12 @@ class ColumnMap:
 
     def as_config(self) -> dict[str, object]:
         """Return the map as JSON-safe values, to be kept with the run."""
-        parts: dict[str, object] = {
-            "columns": {name: list(sources) for name, sources in self.columns.items()},
-            "constants": dict(self.constants),
-            "values": {name: dict(labels) for name, labels in self.values.items()},
+        parts = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "unknown"}
+        parts |= {
             "metrics": {name: _present(facts) for name, facts in self.metrics.items()},
-            "scale": None if self.scale is None else _present(self.scale),
-            "dependence": list(self.dependence),
-            "rows": self.rows,
-            "files": self.files,
-            "repeats": self.repeats,
-            "directions": dict(self.directions),
+            "scale": self.scale and _present(self.scale),
         }
-        return {name: part for name, part in parts.items() if part}
+        return msgspec.json.decode(msgspec.json.encode({name: part for name, part in parts.items() if part}))
 
 
 def side_in(column: str, patterns: Iterable[str]) -> tuple[str, str] | None:
@@ -355,25 +348,28 @@ def source_of_column(name: str) -> str:
     return f"{name[0]}{name}" if name.startswith(("@", "##")) or name in {*_GENERATED, FILE, FOLDER} else name
 
 
-def _from_option(name: str, source: str) -> ColumnMap:
+def _from_option(name: str, source: object) -> ColumnMap:
+    """Read one option, or the value that a TOML file has for it: several names are parted by commas in a text, or a list."""
+    if name == "unscored":
+        return ColumnMap(values={"score": _codes(source)})
+    if name in OF_LEVELS:
+        return ColumnMap(columns={"score": _names(source, name), OF_LEVELS[name]: (COLUMNS,)})
+    if name == "dependence":
+        parts = source.split(",") if isinstance(source, str) else _names(source, name)
+        return ColumnMap(dependence=tuple(filter(None, map(str.strip, parts))))
+    text = _constant(source, name)
     if name in _ONE_WORD:
         word: dict[str, Any] = {
-            name: {"scale": scale_of, "rows": str, "repeats": _repeats, "files": _template}[name](source)
+            name: {"scale": scale_of, "rows": str, "repeats": _repeats, "files": _template}[name](text)
         }
         return ColumnMap(**word)
-    if name == "unscored":
-        return ColumnMap(values=_merged_values({}, _codes(source.split(","))))
     if name == "score":
-        return _from_score(source)
-    if name == "dependence":
-        return ColumnMap(dependence=tuple(part.strip() for part in source.split(",") if part.strip()))
-    if name in OF_LEVELS:
-        return ColumnMap(columns={"score": (source,), OF_LEVELS[name]: (COLUMNS,)})
-    if source in (FILE, FOLDER):
-        return ColumnMap(constants={name: source})
-    if source.startswith("@") and not source.startswith("@@"):
-        return ColumnMap(constants={name: source[1:]})
-    return ColumnMap(columns={name: (source.removeprefix("@"),)})
+        return _from_score(text)
+    if text in (FILE, FOLDER):
+        return ColumnMap(constants={name: text})
+    if text.startswith("@") and not text.startswith("@@"):
+        return ColumnMap(constants={name: text[1:]})
+    return ColumnMap(columns={name: (text.removeprefix("@"),)})
 
 
 def _repeats(word: str) -> str:
@@ -417,17 +413,15 @@ def _merged_values(
     return {name: {**first.get(name, {}), **second.get(name, {})} for name in dict.fromkeys((*first, *second))}
 
 
-def _codes(given: object) -> dict[str, dict[str, str | float]]:
+def _codes(given: object) -> dict[str, str | float]:
     """Return the values that stand for no score, as labels of the score."""
-    if given is None:
-        return {}
-    values = as_list(given) or [given]
-    codes = [as_text(value) for value in values]
-    if not all(code is not None and code.strip() for code in codes):
+    values = given.split(",") if isinstance(given, str) else as_list(given) or [given]
+    codes = [(as_text(value) or "").strip().removesuffix(".0") for value in values]
+    if not all(codes):
         raise InputError(
             f"unscored must be a value that means no score, or several of them, such as -1; found {given!r}"
         )
-    return {"score": {str(code).strip().removesuffix(".0"): NO_SCORE[0] for code in codes}}
+    return dict.fromkeys(codes, NO_SCORE[0])
 
 
 def _check_name(name: str) -> None:
@@ -508,38 +502,19 @@ def metric_facts(value: object, name: str) -> DeclaredMetric:
     5.0
     """
     given = _table({f"metrics.{name}": value}, f"metrics.{name}")
-    for fact, found in given.items():
-        if not _is_fact(fact, found):
-            allowed = ", ".join((*(entry.name for entry in fields(DeclaredMetric)), "scale"))
-            raise InputError(f"[metrics.{name}] {fact} = {found!r} is not understood; it may hold {allowed}")
-    if "scale" in given:
-        scale = scale_of(str(given["scale"]))
-        given = {**_present(scale), **{fact: found for fact, found in given.items() if fact != "scale"}}
-    low, high = as_number(given.get("low")), as_number(given.get("high"))
-    if low is not None and high is not None and low >= high:
-        raise InputError(f"[metrics.{name}] low = {low:g} is not below high = {high:g}")
-    return DeclaredMetric(
-        kind=as_text(given.get("kind")),
-        low=low,
-        high=high,
-        higher_is_better=cast("bool | None", given.get("higher_is_better")),
-        unit=as_text(given.get("unit")),
-        primary=cast("bool | None", given.get("primary")),
-    )
-
-
-def _is_fact(fact: str, value: object) -> bool:
-    if fact == "kind":
-        return value in METRIC_KINDS
-    if fact in {"low", "high"}:
-        return isinstance(value, int | float) and not isinstance(value, bool) and as_number(value) is not None
-    if fact in {"higher_is_better", "primary"}:
-        return isinstance(value, bool)
-    if fact == "scale":
-        return isinstance(value, str) and bool(scale_of(value))
-    return fact == "unit" and isinstance(value, str)
+    facts = _present(scale_of(str(given.pop("scale")))) if "scale" in given else {}
+    for fact, part in given.items():
+        try:
+            facts[fact] = part
+            msgspec.convert({fact: part}, DeclaredMetric)
+        except msgspec.ValidationError as error:
+            allowed = ", ".join((*DeclaredMetric.__struct_fields__, "scale"))
+            raise InputError(f"[metrics.{name}] {fact} = {part!r} is not understood; it may hold {allowed}") from error
+    try:
+        return msgspec.convert(facts, DeclaredMetric)
+    except msgspec.ValidationError as error:
+        raise InputError(f"[metrics.{name}] {error}") from error
 
 
 def _present(facts: DeclaredMetric | Scale) -> dict[str, object]:
-    found = {entry.name: cast("object", getattr(facts, entry.name)) for entry in fields(facts)}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: part for name, part in msgspec.structs.asdict(facts).items() if part is not None}

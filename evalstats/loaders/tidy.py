@@ -5,11 +5,12 @@ Whole columns are worked on at a time, so that a table of a million rows takes s
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 import polars as pl
+from msgspec import structs
 
 from evalstats.errors import InputError, Option
 from evalstats.grammar import and_list, comma_list, has_have, plural
@@ -281,11 +282,11 @@ class Tidier:
         if scale is None and self.survey.in_percent([scores[metric]] if metric in scores else scores.values()):
             scale = SCALES["percent"]
         if scale is not None and (facts.low, facts.high, facts.kind, facts.unit) == (None,) * 4:
-            facts = replace(facts, low=scale.low, high=scale.high, unit=scale.unit)
+            facts = structs.replace(facts, low=scale.low, high=scale.high, unit=scale.unit)
         if facts.higher_is_better is None and self.map_.directions:
             source = self.binding.scores.get(metric) or self.binding.scores.get(None) or ""
             said = self.map_.directions.get(source, self.map_.directions.get(""))
-            facts = replace(facts, higher_is_better=said)
+            facts = structs.replace(facts, higher_is_better=said)
         return facts
 
     def _shared(self, block: TableBlock, places: Places) -> pl.DataFrame:
