@@ -24,7 +24,6 @@ from evalstats.stats.paired.binary import PairedCounts, tango
 from evalstats.stats.posterior import ClusterMoments, ClustersLikelihood, Prior, posteriors
 from evalstats.stats.variance_components import variance_components
 from evalstats.table.vote_cells import vote_cells
-from evalstats.table.votes import rows_of
 
 Arrays = dict[str, np.ndarray]
 Call = Callable[[], object]
@@ -143,7 +142,7 @@ def ratings(data: Arrays) -> Call:
 
     def run() -> np.ndarray:
         cells = vote_cells(table)
-        rows = rows_of(cells)
+        rows = cells.rows
         fit = fit_strengths(rows)
         covariance_of(fit, rows)
         return fit.strengths[np.argsort(cells.models)]
@@ -156,7 +155,7 @@ def rounds(data: Arrays) -> Call:
     table = _table(data)
 
     def run() -> list[float]:
-        rows = rows_of(vote_cells(table))
+        rows = vote_cells(table).rows
         bootstrap_strengths(fit_strengths(rows), rows, n_resamples=ROUNDS).intervals()
         return []
 

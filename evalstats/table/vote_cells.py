@@ -12,9 +12,9 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.record import record
 from evalstats.schema.tables import as_polars
+from evalstats.stats.arena.votes import OUTCOMES, VoteRows
 from evalstats.table.items import HELPER
 
-OUTCOMES = ("a", "b", "tie", "both_bad")
 # The winner's labels in public dumps of live arenas, in lower case.
 ARENA_LABELS: Mapping[str, str] = {
     "model_a": "a",
@@ -116,10 +116,7 @@ CELL, GROUP = (f"{HELPER}{name}" for name in ("cell", "group"))
 class VoteCells:
     """Votes between two different models, equal ones merged, and how many were left out and why.
 
-    All arrays have a place for each cell. `models` are names, sorted, of those with a vote that counts; `first` and
-    `second` (int64) are their places in it on sides a and b, `outcome` the place in `OUTCOMES`. `share` (float64) is how
-    much of the vote side a got, in [0, 1]; `weight` and `weight_squares` are sums over the votes (1 for a vote without a
-    weight), `count` (int64) is their number.
+    `models` are names, sorted, of those with a vote that counts; `rows` holds a row for each cell.
 
     `n_rows` counts the rows of the frame. Left out are votes without the name of a model (`n_unnamed`), of a model against
     itself (`n_self`), without an outcome (`n_unscored`), with a label that is not known (`unknown`, by label, the most frequent
@@ -127,29 +124,13 @@ class VoteCells:
     """
 
     models: tuple[str, ...]
-    first: Ints
-    second: Ints
-    outcome: Ints
-    share: Floats
-    weight: Floats
-    weight_squares: Floats
-    count: Ints
+    rows: VoteRows
     n_rows: int
     n_unnamed: int
     n_self: int
     n_unscored: int
     unknown: tuple[tuple[str, int], ...]
     keys: pl.DataFrame
-
-    @property
-    def n_cells(self) -> int:
-        """Cells: different votes."""
-        return self.first.size
-
-    @property
-    def n_votes(self) -> int:
-        """Votes that count."""
-        return int(self.count.sum())
 
 
 def vote_cells(frame: object) -> VoteCells:
@@ -215,13 +196,17 @@ def _cells(read: pl.DataFrame, kept: pl.DataFrame, key: list[str]) -> VoteCells:
     numbers = pl.Series(CELL, number)
     return VoteCells(
         models=models,
-        first=column(A),
-        second=column(B),
-        outcome=column(OUTCOME),
-        share=column(SHARE),
-        weight=total(W),
-        weight_squares=total(W2),
-        count=total(N),
+        rows=VoteRows(
+            n_models=len(models),
+            first=column(A),
+            second=column(B),
+            outcome=column(OUTCOME),
+            share=column(SHARE),
+            weight=total(W),
+            weight_squares=total(W2),
+            count=total(N),
+            covariates=np.zeros((begin.size, 0)),
+        ),
         n_rows=int(read[N].sum()),
         n_unnamed=int(left.get("unnamed", 0)),
         n_self=int(left.get("self", 0)),
@@ -295,7 +280,7 @@ def cluster_chunks(
     if not isinstance(source, pl.LazyFrame):
         yield from _engine_chunks(lazy, key, cells, weighted=weighted)
         return
-    bits = max(1, (cells.n_cells - 1).bit_length())
+    bits = max(1, (cells.rows.n_rows - 1).bit_length())
     packed, mass = _pack(source, cells, cluster, bits, weighted=weighted)
     if mass is None:
         packed.sort()
@@ -364,7 +349,7 @@ def _pack(
     source: pl.LazyFrame, cells: VoteCells, cluster: str, bits: int, *, weighted: bool
 ) -> tuple[Packed, Floats | None]:
     """Return for every vote its cluster and its cell in one number, and its weight."""
-    n = cells.n_votes
+    n = cells.rows.n_votes
     code, n_codes = _code(source, n, bits)
     if (n_codes + n).bit_length() + bits > _BITS:
         raise InputError(f"{cluster} has up to {n_codes:,} levels, too many; number them from 0 first")

@@ -215,7 +215,7 @@ class VoteTable:
     def _merged(cls, frame: object, asked: tuple[str, ...], *, keep_both_bad: bool) -> Self:
         """Merge the votes of a lazy frame."""
         cells = vote_cells(frame)
-        if cells.first.size == 0:
+        if not cells.rows.n_rows:
             raise CannotAnswerError(f"none of {cells.n_rows:,} votes has an outcome between two different models")
         columns = nw.from_native(frame).collect_schema().names()  # pyright: ignore - any frame that narwhals knows
         found = tuple(name for name in _ONE_SOURCE if name in columns) if asked == ("auto",) else asked
@@ -225,7 +225,7 @@ class VoteTable:
                 f"a lazy frame is clustered by one column, and {len(found)} were named ({', '.join(found)}); collect the "
                 "frame, or name the one that matters most (the rater, as a rule)"
             )
-        rows = rows_of(cells)
+        rows = cells.rows
         kept = np.ones(rows.n_rows, dtype=np.bool_) if keep_both_bad else rows.outcome != BOTH_BAD
 
         def chunks() -> Iterator[VoteRows]:
@@ -609,23 +609,8 @@ def sides_of(votes: pl.DataFrame) -> FloatArray:
 # --- votes that came merged ---
 
 
-def rows_of(cells: VoteCells) -> VoteRows:
-    """Return merged votes as the rows that strengths are fitted to, without clusters."""
-    return VoteRows(
-        n_models=len(cells.models),
-        first=cells.first,
-        second=cells.second,
-        outcome=cells.outcome,
-        share=cells.share,
-        weight=cells.weight,
-        weight_squares=cells.weight_squares,
-        count=cells.count,
-        covariates=np.zeros((cells.first.size, 0)),
-    )
-
-
 def _counts_of(cells: VoteCells) -> VoteCounts:
-    by = np.bincount(cells.outcome, weights=cells.count, minlength=4).astype(np.int64)
+    by = np.bincount(cells.rows.outcome, weights=cells.rows.count, minlength=4).astype(np.int64)
     reasons = {
         "the winner's label is not known": sum(count for _, count in cells.unknown),
         "the winner's label is missing": cells.n_unscored,
@@ -634,7 +619,7 @@ def _counts_of(cells: VoteCells) -> VoteCounts:
     }
     return VoteCounts(
         n_rows=cells.n_rows,
-        n_votes=cells.n_votes,
+        n_votes=cells.rows.n_votes,
         n_decided=int(by[:TIE].sum()),
         n_ties=int(by[TIE]),
         n_both_bad=int(by[BOTH_BAD]),

@@ -38,15 +38,15 @@ def votes() -> pl.DataFrame:
 def table(cells: VoteCells) -> dict[tuple[object, ...], tuple[float, float, int]]:
     """Cells by name."""
     found: dict[tuple[object, ...], tuple[float, float, int]] = {}
-    for k in range(cells.n_cells):
+    for k in range(cells.rows.n_rows):
         key: tuple[object, ...] = (
-            cells.models[cells.first[k]],
-            cells.models[cells.second[k]],
-            OUTCOMES[cells.outcome[k]],
-            cells.share[k],
+            cells.models[cells.rows.first[k]],
+            cells.models[cells.rows.second[k]],
+            OUTCOMES[cells.rows.outcome[k]],
+            cells.rows.share[k],
         )
         assert key not in found
-        found[key] = (cells.weight[k], cells.weight_squares[k], int(cells.count[k]))
+        found[key] = (cells.rows.weight[k], cells.rows.weight_squares[k], int(cells.rows.count[k]))
     return found
 
 
@@ -71,7 +71,7 @@ def test_cells_are_what_the_definition_says(votes: pl.DataFrame) -> None:
     # Weights are halves and whole numbers, whose sums are exact.
     assert table(cells) == by_hand(votes)
     assert cells.models == tuple(sorted(MODELS))
-    outcomes = list(zip(cells.first, cells.second, cells.outcome, strict=True))
+    outcomes = list(zip(cells.rows.first, cells.rows.second, cells.rows.outcome, strict=True))
     assert outcomes == sorted(outcomes)
 
 
@@ -84,7 +84,7 @@ def test_every_vote_is_counted_once_whether_it_counts_or_not(votes: pl.DataFrame
     assert cells.n_unscored == others["outcome"].null_count() > 0
     assert cells.unknown == (("unclear", others.filter(pl.col("outcome") == "unclear").height),)
     left_out = cells.n_unnamed + cells.n_self + cells.n_unscored + cells.unknown[0][1]
-    assert cells.n_rows == N == cells.n_votes + left_out
+    assert cells.n_rows == N == cells.rows.n_votes + left_out
 
 
 FRAMES: dict[str, Callable[[pl.DataFrame], object]] = {
@@ -121,10 +121,10 @@ def same(one: VoteCells, other: VoteCells) -> None:
     counts = [(each.n_rows, each.n_self, each.n_unnamed, each.n_unscored) for each in (one, other)]
     assert counts[0] == counts[1]
     for name in ("first", "second", "outcome", "share", "count"):
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+        assert np.array_equal(getattr(one.rows, name), getattr(other.rows, name)), name
     # Sums of weights may be added in another order: equal to the last few bits of a double.
-    assert np.allclose(one.weight, other.weight, rtol=1e-12)
-    assert np.allclose(one.weight_squares, other.weight_squares, rtol=1e-12)
+    assert np.allclose(one.rows.weight, other.rows.weight, rtol=1e-12)
+    assert np.allclose(one.rows.weight_squares, other.rows.weight_squares, rtol=1e-12)
 
 
 def test_the_order_of_rows_has_no_effect(votes: pl.DataFrame) -> None:
@@ -145,7 +145,7 @@ def test_physical_codes_of_two_columns_and_two_files_do_not_mix(tmp_path) -> Non
         )
     cells = vote_cells(pl.scan_parquet(tmp_path / "*.parquet"))
     named = [(cells.models[a], cells.models[b], OUTCOMES[o]) for a, b, o in zip(
-        cells.first, cells.second, cells.outcome, strict=True
+        cells.rows.first, cells.rows.second, cells.rows.outcome, strict=True
     )]  # fmt: skip
     assert named == [
         ("x", "y", "a"),
@@ -161,7 +161,7 @@ def test_labels_of_public_arenas() -> None:
     winners = ["model_a", " MODEL_B", "tie", "tie (bothbad)", "both_bad", "", None, "nan", "?", "x", "tie!"]
     raw = {"model_a": ["x"] * 11, "model_b": ["y"] * 11, "winner": winners}
     cells = vote_cells(raw)
-    assert dict(zip(cells.outcome.tolist(), cells.count.tolist(), strict=True)) == {0: 2, 1: 1, 2: 1, 3: 2}
+    assert dict(zip(cells.rows.outcome.tolist(), cells.rows.count.tolist(), strict=True)) == {0: 2, 1: 1, 2: 1, 3: 2}
     assert cells.n_unscored == 3
     assert cells.unknown == (("?", 1), ("tie!", 1))
     assert set(ARENA_LABELS.values()) == set(OUTCOMES)
@@ -177,12 +177,12 @@ def test_a_label_may_be_the_name_of_the_winner_but_not_of_either() -> None:
     )
     cells = vote_cells(votes)
     assert cells.unknown == (("model_b", 1),)
-    assert cells.n_votes == 4
-    wins = [(cells.models[a], OUTCOMES[o]) for a, o in zip(cells.first, cells.outcome, strict=True)]
+    assert cells.rows.n_votes == 4
+    wins = [(cells.models[a], OUTCOMES[o]) for a, o in zip(cells.rows.first, cells.rows.outcome, strict=True)]
     assert sorted(wins) == [("model_b", "tie"), ("tie", "tie"), ("x", "a"), ("x", "b")]
     # In the glossary's own column a word means itself.
     glossary = {"model_a": ["b"], "model_b": ["a"], "outcome": ["b"]}
-    assert vote_cells(glossary).outcome.tolist() == [1]
+    assert vote_cells(glossary).rows.outcome.tolist() == [1]
 
 
 def test_a_preference_is_a_share_and_a_status_can_take_the_outcome_away() -> None:
@@ -194,14 +194,14 @@ def test_a_preference_is_a_share_and_a_status_can_take_the_outcome_away() -> Non
         "status": ["scored", "scored", "scored", "unscored"],
     }
     cells = vote_cells(votes)
-    assert cells.share.tolist() == [0.8, 1.0, 0.55]
+    assert cells.rows.share.tolist() == [0.8, 1.0, 0.55]
     assert cells.n_unscored == 1
 
 
 def test_no_votes_are_no_cells() -> None:
     empty = pl.DataFrame(schema={"model_a": pl.String, "model_b": pl.String, "outcome": pl.String, "rater": pl.String})
     cells = vote_cells(empty)
-    assert (cells.n_cells, cells.n_votes, cells.models) == (0, 0, ())
+    assert (cells.rows.n_rows, cells.rows.n_votes, cells.models) == (0, 0, ())
     assert list(cluster_chunks(empty, vote_cells(empty), "rater")) == []
 
 
@@ -282,7 +282,7 @@ def test_chunks_hold_what_the_definition_says_of_every_cluster(
 def contents(table: pl.DataFrame, cells: VoteCells) -> list[list[tuple[float, ...]]]:
     place = table["cell"].to_numpy()
     columns = [table[name].to_numpy() for name in ("weight", "weight_squares", "count")]
-    parts = [cells.first[place], cells.second[place], cells.outcome[place], *columns]
+    parts = [cells.rows.first[place], cells.rows.second[place], cells.rows.outcome[place], *columns]
     held: dict[int, list[tuple[float, ...]]] = defaultdict(list)
     codes = table["cluster"].to_list()
     for code, *values in zip(codes, *(np.round(part, 9).tolist() for part in parts), strict=True):
