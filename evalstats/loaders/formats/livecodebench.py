@@ -6,35 +6,28 @@ tests (error code -5) is an error. The site's files (`performances_<kind>.json`)
 null, -1 means that a model was not run and is unscored.
 """
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
 import polars as pl
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
-from evalstats.loaders.values import as_dict, as_number, as_text, day_of, dicts, first_line, json_text, times_of
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, first_line, times_of
 
 _BENCHMARK: Final = "LiveCodeBench"
-_NAME: Final = re.compile(r"Scenario\.(?P<task>[a-z]+)(?:_(?P<n>\d+)_(?P<temperature>\d+(?:\.\d+)?))?(?:_.*)?")
-# What the runner of the tests writes where it failed itself, and not the code under test.
-_RUNNER_AVERAGED: Final = "{n} questions have no verdict by sample; their average is read"
+_NAME: Final = r"(?P<model>[^/]+)/Scenario\.(?P<task>[a-z]+)(?:_\d+_(?P<temperature>\d+(?:\.\d+)?))?(?:_[^/]*)?"
 # What the runner of the tests writes where it failed itself, and not the code under test.
 _RUNNER_FAILED: Final = -5
-_AVERAGED: Final = "{n} questions have no verdict by sample; their average is read"
 
 
-class _Question(Struct, rename={"share": "pass@1"}):
+class _Question(Struct):
     question_id: Any = None
     graded_list: list[Any] | Scalar = None
     metadata: list[Any] | Scalar = None
-    share: Any = UNSET
-    pass1: Any = None
     difficulty: Any = None
     platform: Any = None
     contest_date: Any = None
@@ -47,10 +40,10 @@ def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]
         return
     if not file.kept:
         # Folder and file say model, scenario and temperature.
-        found, folder = _NAME.fullmatch(file.source.stem), file.source.path.absolute().parent.name
-        about = {"temperature": as_number(found["temperature"]) if found else None}
-        file.kept["run"] = file.run(as_text(folder) or file.source.stem if found else None, "", **about)
-        file.kept["task"] = found["task"] if found else "codegeneration"
+        named = file.by_path
+        temperature = as_number(named.get("temperature"))
+        file.kept["run"] = file.run(as_text(named.get("model")), "", temperature=temperature)
+        file.kept["task"] = named.get("task") or "codegeneration"
     shared: Row = {
         **file.kept,
         "item": item,
@@ -58,7 +51,7 @@ def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]
         "platform": as_text(record.platform),
         "contest_date": _day(asked) if isinstance(asked := record.contest_date, str | int | float) else None,
     }
-    verdicts = record.graded_list if isinstance(record.graded_list, list) else []
+    verdicts: list[Any] = as_list(record.graded_list) or [None]
     details = record.metadata if isinstance(record.metadata, list) else []
     for trial, verdict in enumerate(verdicts):
         failure = _runner_failure(details[trial]) if verdict is not True and trial < len(details) else None
@@ -66,12 +59,6 @@ def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]
         if failure is not None:
             outcome = unscored(f"the runner of the tests failed{failure}", held(verdict), error=True)
         yield {**shared, "trial": trial}, [("pass@1", outcome)]
-    if not verdicts:
-        share = number(record.pass1 if record.share is UNSET else record.share, 0.0, 1.0)
-        if isinstance(share, float):
-            file.metric("pass@1", kind="proportion")
-        file.count(_AVERAGED, isinstance(share, float))
-        yield {**shared, "trial": None}, [("pass@1", share)]
 
 
 @lru_cache(maxsize=4096)
@@ -101,6 +88,7 @@ FORMAT: Final = Format(
     ),
     record=_Question,
     rows=_samples,
+    named=_NAME,
     called="questions",
     metrics={"pass@1": HEADLINE},
     failed="{n} samples are errors of the runner of the tests, which the file counts as failed",
@@ -110,8 +98,6 @@ FORMAT: Final = Format(
 
 _TEST_OUTPUT: Final = "testoutputprediction"
 _KINDS: Final = {"execution": "codeexecution", "repair": "selfrepair", "testgen": _TEST_OUTPUT}
-_NOT_RUN: Final = "-1: not run"
-_AGAIN: Final = "{n} rows repeat a question and a model and have no id of their own; they are numbered as trials"
 _AVERAGES: Final = "scores are averages over some ten samples; how many is not in the file"
 
 
@@ -120,7 +106,6 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     task = next((task for word, task in _KINDS.items() if word in file.source.stem), "codegeneration")
     frame = file.named(frame, item="question_id or sample_id", model="model")
     before = file.trials(frame.select("model", "item"))
-    file.count(_AGAIN, int((before > 0).sum()))
     own = pl.col("_sample").is_not_null() & (pl.col("_sample").cast(pl.String) != "")
     day = times_of(frame["_date"])[0].dt.date().cast(pl.String)
     # Test outputs are asked for several tests of a question.
@@ -132,19 +117,10 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
 def _share(value: object) -> Said:
     found = None if isinstance(value, bool | str) else as_number(value)
     if found == -1:
-        return unscored(_NOT_RUN, held(value))
+        return unscored("-1: not run", held(value))
     if found is None or not 0 <= found <= 100:
         return unscored("no percentage", held(value))
     return scored(found / 100, value_raw=f"{found:g}%")
-
-
-def _with_models(file: FormatFile[Any]) -> None:
-    """Say of each run what the file's list of models says."""
-    known = {as_text(model.get("model_repr")) or "": model for model in dicts(file.members.get("models"))}
-    for run in file.runs.values():
-        if model := known.get(str(run["model"])):
-            kept = {name: model.get(name) for name in ("model_name", "model_style", "link")}
-            run["config"] = json_text({**kept, "release_date": str(day_of(model.get("release_date")))})
 
 
 SITE: Final[Format[Any]] = Format(
@@ -169,14 +145,9 @@ SITE: Final[Format[Any]] = Format(
     scores={"pass@1": "pass@1 Pass@1?", "pass@1/cot": "Pass@1-COT?"},
     reads=_share,
     arranged=_arranged,
-    counts={
-        "{n} averages are -1: the model was not run so; they are unscored": pl.col("status_reason") == _NOT_RUN,
-        "{n} averages are no percentage and are unscored": pl.col("status_reason") == "no percentage",
-    },
+    unscored="{n} averages are -1 (the model was not run so) or no percentage; they are unscored",
     lists=("performances",),
-    keep=("models",),
     called="rows",
     metrics={"pass@1": {**HEADLINE, "kind": "proportion"}, "pass@1/cot": {**SHARE, "kind": "proportion"}},
-    finish=_with_models,
     expected="Averages of the site were expected",
 )
