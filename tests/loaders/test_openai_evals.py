@@ -101,7 +101,7 @@ def test_metrics_are_numbers_under_their_own_names(tmp_path: Path) -> None:
     assert (run["model"], run["judge"]) == ("gpt-x", "gpt-judge")
     better = {row["metric"]: row["higher_is_better"] for row in data.metrics.to_dicts()}
     assert better == {"score": True, "metascore": True, "turns": None, "metrics/correct": None}
-    assert "in 1 samples the judge's choice could not be read" in data.problems[0].message
+    assert "in 1 samples the judge's choice could not be read" in " ".join(problem.message for problem in data.problems)
     assert data.aggregates["metric"].to_list() == ["score", "counts/Y", "counts/__invalid__"]
 
 
@@ -129,8 +129,8 @@ def test_samples_without_a_score_are_errors_or_unscored_and_never_missing(tmp_pa
     assert (run["n_scored"], run["n_error"], run["n_unscored"], run["status"]) == (1, 2, 2, "started")
     messages = [problem.message for problem in data.problems]
     assert messages == [
-        "1 samples ran and have no score",
         "2 samples ended in an error",
+        "2 samples have no score; they are unscored",
         "there is no final_report: the run did not end, and samples may be missing",
     ]
 
@@ -150,7 +150,7 @@ def test_logs_put_together_are_runs_of_their_own(tmp_path: Path) -> None:
 def test_a_log_without_its_spec_is_named_after_the_file(tmp_path: Path) -> None:
     data = load(write(tmp_path / "gpt-z.jsonl", match(0), match(1)))
     assert (data.models(), data.outcomes["benchmark"][0]) == (("gpt-z",), "sums.dev")
-    assert "called 'gpt-z' after the file" in data.problems[-1].message
+    assert "called 'gpt-z' after the file" in data.problems[0].message
 
 
 def test_a_log_of_a_report_alone_gives_its_aggregates(tmp_path: Path) -> None:

@@ -14,20 +14,16 @@ from msgspec import Struct
 
 from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign
 from evalstats.loaders.rows import Row, Said, held, unscored
-from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, first_line, get, json_text
+from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, first_line, get
 
 _CORRECT: Final = "correct"
-_MOST_METRICS: Final = 200
 _INVALID: Final = "__invalid__"
 _HIGHER: Final = frozenset({"accuracy", "score", "f1_score", "metascore", "sacrebleu_sentence_score"})
 _SPREAD: Final = ("boostrap_std", "bootstrap_std")  # the harness spells it so
 _UNPARSED: Final = (
     "in {n} samples the judge's choice could not be read (__invalid__), which the harness scores lowest; unscored"
 )
-_ERRORS: Final = "{n} samples ended in an error"
-_NO_SCORE: Final = "{n} samples ran and have no score"
 _CUT: Final = "there is no final_report: the run did not end, and samples may be missing"
-_MANY: Final = f"{{n}} metrics are dropped: more than {_MOST_METRICS} different names"
 
 
 class _Event(Struct):
@@ -80,10 +76,9 @@ class _Reader:
             name = f"metrics/{name}" if name == _CORRECT else name
             if isinstance(value, str | list | dict):
                 continue
-            if name not in run.metrics and len(run.metrics) >= _MOST_METRICS:
-                self.file.count(_MANY)
-            elif invalid and key in {"score", "metascore"}:
-                yield self.sample(run, sample, name, unscored("the judge's choice could not be read", held(value)))
+            if invalid and key in {"score", "metascore"}:
+                outcome = unscored("the judge's choice could not be read", held(value))
+                yield self.sample(run, sample, name, outcome)
             else:
                 yield self.sample(run, sample, name, _number(value))
 
@@ -95,21 +90,20 @@ class _Reader:
 
     def start(self, run_id: str | None, spec: Row) -> _Run:
         """Begin a run with what its spec says."""
-        run_id = as_text(spec.get("run_id")) or run_id or ""
+        run_id, about = as_text(spec.get("run_id")) or run_id or "", as_dict(spec.get("run_config"))
         models = [name for part in as_list(spec.get("completion_fns")) if (name := as_text(part))]
-        graded = "modelgraded" in (as_text(get(spec, "run_config", "eval_spec", "cls")) or "")
+        graded = "modelgraded" in (as_text(get(about, "eval_spec", "cls")) or "")
         judge = models[-1] if models and graded else None
-        if judge is not None:
-            models = models[:-1] or models
+        models = models[:-1] or models if graded else models
         run = self.file.run(
             ",".join(models) or None,
-            run_id or "",
+            run_id,
             benchmark=as_text(spec.get("eval_name")) or as_text(spec.get("base_eval")) or "OpenAI evals",
             judge=judge,
-            item_limit=as_count(get(spec, "run_config", "max_samples")),
+            item_limit=as_count(about.get("max_samples")),
             timestamp=as_time(spec.get("created_at")),
             dependence=[],
-            config=json_text(as_dict(spec.get("run_config"))),
+            config=about,
         )
         return self.runs.setdefault(run_id, _Run(run))
 
@@ -128,23 +122,21 @@ class _Reader:
             main = next((name for name in (*preferred, *run.metrics) if name in run.metrics), _CORRECT)
             for sample in [sample for sample, has_score in run.has_score.items() if not has_score]:
                 error = run.errors.get(sample)
-                self.file.count(_NO_SCORE if error is None else _ERRORS)
                 reason = error or "the log has no match and no metrics of this sample"
                 yield self.sample(run, sample, main, unscored(reason, error=error is not None))
             self.file.runs[run.run]["status"] = "started" if run.report is None else "success"
-            if run.report is None and _CUT not in self.file.counts:
-                self.file.count(_CUT)
+            if run.report is None:
+                self.file.note(_CUT)
             report = run.report or {}
-            spread = next((number for name in _SPREAD if (number := as_number(report.get(name))) is not None), -1.0)
+            spread = next((number for name in _SPREAD if (number := as_number(report.get(name)))), None)
             known: Row = {name: self.file.runs[run.run][name] for name in ("run", "model", "benchmark")}
-            for name, value in list(report.items())[:_MOST_METRICS]:
+            known |= {"method": "final_report", "n": len(run.has_score) or None}
+            for name, value in report.items():
                 number = None if isinstance(value, bool) or name in _SPREAD else as_number(value)
                 if number is not None:
-                    error = spread if name == "accuracy" and spread >= 0 else None
-                    more: Row = {"metric": as_text(name) or "metric", "estimate": number, "std_error": error}
-                    self.file.add(
-                        "aggregates", {**known, **more, "method": "final_report", "n": len(run.has_score) or None}
-                    )
+                    error = spread if name == "accuracy" else None
+                    row = {**known, "metric": as_text(name) or "metric", "estimate": number, "std_error": error}
+                    self.file.add("aggregates", row)
 
 
 def _number(value: object) -> Said:
@@ -168,6 +160,8 @@ FORMAT: Final = Format(
     reader=_Reader,
     called="events",
     metrics={_CORRECT: HEADLINE},
+    failed="{n} samples ended in an error",
+    unscored="{n} samples have no score; they are unscored",
     better=lambda name: True if name in _HIGHER else None,
     expected="OpenAI evals writes a spec and events to /tmp/evallogs/*.jsonl, one a line",
 )
