@@ -19,7 +19,7 @@ from evalstats.grammar import comma_list
 from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
 from evalstats.loaders.records import hashed
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts, shortened, word_score
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts, word_score
 
 _QUESTIONS: Final = ("user_input", "question")
 _REFERENCES: Final = ("reference", "ground_truth", "ground_truths")
@@ -52,9 +52,7 @@ _RESULT: Final = re.compile(r"MetricResult\(value=(?P<value>.*?)(?:, reason=.*)?
 _COMMA: Final = re.compile(r"-?\d,\d+")
 _LOOKED_AT: Final = 1_000
 _NO_SCORE: Final = "{n} scores are empty or NaN: Ragas drops from its averages what its judge could not score; unscored"
-_CHAT: Final = "{n} conversations are written as text, with the answers in them; they pair only where all is equal"
 _EMPTY: Final = "Ragas gave no score (NaN)"
-_WRITTEN: Final = ("[{'content'", '[{"content"', "[HumanMessage(")
 _SHAPES: Final = (*RECORDS, "text")
 
 
@@ -65,7 +63,6 @@ def _rows(rows: list[Row], file: FormatFile[Row]) -> tuple[list[Row], pl.Series]
     levels = cast("list[str]", file.kept["levels"])
     for row in rows if levels else ():
         row["_factors"] = {name: row[name] for name in levels if not _is_empty(row.get(name))}
-    file.count(_CHAT, sum(str(_first(row, _QUESTIONS)).startswith(_WRITTEN) for row in rows))
     return rows, file.locators
 
 
@@ -113,16 +110,12 @@ def _said(question: object) -> object:
 
 
 def _score(value: object) -> Said:
-    plain = None if isinstance(value, bool) else as_number(value)
-    if plain is not None:
-        return plain
     if _is_empty(value):
         return unscored(_EMPTY, as_text(value) or None)
     number = _value(value)
-    raw = shortened(value) if isinstance(value, str) else held(value)
     if number is None:
-        return unscored("the score is no number", raw)
-    return scored(number, value_raw=raw if raw is not None and as_number(raw) is None else None)
+        return unscored("the score is no number", held(value))
+    return number if as_number(value) is not None else scored(number, value_raw=held(value))
 
 
 def _is_empty(value: object) -> bool:
