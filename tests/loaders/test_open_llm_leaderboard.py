@@ -250,10 +250,8 @@ def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     assert "1 scores lie outside their scale" in told
     assert "2 scores are empty" in told
     assert "1 models are flagged" in told
-    filled = data.aggregates.filter(model="org/o", task="GPQA", metric="normalised").row(0, named=True)
-    assert filled["estimate"] == pytest.approx(20.0)
-    assert filled["method"].startswith("computed")
-    assert data.aggregates.filter(model="org/o", task="BBH")["metric"].to_list() == ["raw"]
+    for task in ("GPQA", "BBH"):
+        assert data.aggregates.filter(model="org/o", task=task)["metric"].to_list() == ["raw"]
 
 
 def test_the_table_of_version_1_and_names_in_links(tmp_path: Path) -> None:

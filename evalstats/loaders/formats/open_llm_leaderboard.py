@@ -18,7 +18,7 @@ from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Source
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS
 from evalstats.loaders.format import Sign
-from evalstats.loaders.open_llm_scores import GPQA_CHOICES, MMLU_PRO_CHOICES, NORMALISED, V1, V2, above_chance
+from evalstats.loaders.open_llm_scores import NORMALISED, V1, V2
 from evalstats.loaders.published_format import PublishedFormat
 from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.rows import Row
@@ -33,23 +33,14 @@ _FEWEST: Final = {V2: len(_V2), V1: 4}
 # One of these tells the leaderboard's table from another one with the same benchmarks, or "(25-shot)" behind their names.
 _MARKS: Final = frozenset({"revision", "model sha", "precision", "eval name", "hub license", "weight type", "t"})
 _SHOTS: Final = re.compile(r"\s*\(?\d+[- ]?shots?\)?")
-# Tasks without parts, whose normalised score follows from the raw one. That of BBH and MUSR follows from their parts, which
-# the table does not have.
-_CHOICES: Final = {"IFEval": 0, "MATH Lvl 5": 0, "GPQA": GPQA_CHOICES, "MMLU-PRO": MMLU_PRO_CHOICES}
 _MODEL: Final = ("fullname", "model name for query", "model name", "model")
 _FACTS: Final = {
     "precision": "precision",
     "type": "model_type",
-    "weight type": "weight_type",
     "model sha": "revision",
     "params b": "params_b",
-    "chat template": "chat_template",
     "flagged": "flagged",
-    "available on the hub": "available_on_hub",
-    "moe": "moe",
-    "merged": "merged",
     "base model": "base_model",
-    "official providers": "official_provider",
 }
 _DAYS: Final = ("submission date", "date")
 _TAG: Final = re.compile(r"<[^<>]*>")
@@ -128,12 +119,9 @@ def _add(numbers: PublishedRows, record: Record, columns: _Columns) -> None:
         raw = _number(record, columns.raw.get(task), 1.0, numbers.counts)
         if raw is not None:
             numbers.add(raw, {**known, "task": task, "metric": "raw", "unit": "proportion"})
-        shown, method = _number(record, columns.scores[task], 100.0, numbers.counts), "published"
-        if shown is None and raw is not None and task in _CHOICES:
-            shown = above_chance(raw, _CHOICES[task])
-            method = "computed: chance level taken out of the raw score"
+        shown = _number(record, columns.scores[task], 100.0, numbers.counts)
         if shown is not None:
-            numbers.add(shown, {**known, **score, "task": task, "method": method})
+            numbers.add(shown, {**known, **score, "task": task})
     average = _number(record, columns.average, 100.0, numbers.counts)
     if average is not None:
         numbers.add(average, {**known, **score, "task": ""})

@@ -32,15 +32,14 @@ def _grouped(files: Sequence[Path]) -> Iterable[Source | Problem]:
     """Make a source of each run's file, or of the trials of a run without one; metadata go with their folder."""
     metadata = {path.parent: path for path in files if plain_name(path) == _METADATA}
     results = [path for path in files if plain_name(path) != _METADATA]
-    loose = [path for path in results if _is_trial(path)]
-    runs = [path for path in results if path not in loose]
-    folders = {path.parent for path in runs}
-    groups = {path: [path] for path in runs}
-    for path in loose:
-        if not folders & set(path.parents):
-            groups.setdefault(_folder_of(path), []).append(path)
+    folders = {path.parent for path in results}
+    groups: dict[Path, list[Path]] = {}
+    for path in results:
+        if folders.isdisjoint(path.parents[1:]) or not _is_trial(path):  # else the run has its own file
+            named = next((folder for folder in path.parents if _FOLDER.fullmatch(folder.name)), None)
+            groups.setdefault(named or path, []).append(path)
     for key, (path, *others) in groups.items():
-        beside = metadata.get(key.parent if key in runs else key)
+        beside = metadata.get(path.parent) or metadata.get(key)
         yield Source(path=path, companions=(*others, *([beside] if beside else [])))
 
 
@@ -49,12 +48,6 @@ def _is_trial(path: Path) -> bool:
         return read_head(path).keys.issuperset(_TRIAL.split())
     except UnreadableFileError:
         return False  # reading it says why
-
-
-def _folder_of(path: Path) -> Path:
-    """Return the folder of the run that a trial's file belongs to: the one named after it, else three levels up."""
-    named = next((folder for folder in path.parents if _FOLDER.fullmatch(folder.name)), None)
-    return named or (path.parents[2] if len(path.parents) > 2 else path.parent)
 
 
 def _identity(path: Path, about: Row) -> tuple[str | None, str | None, str | None]:
