@@ -71,26 +71,6 @@ def test_base_tests_alone_have_no_plus(tmp_path: Path) -> None:
     assert "2 of 3 items are dropped (no list of tries)" in told(data)
 
 
-def test_results_of_the_first_versions(tmp_path: Path) -> None:
-    tries = {
-        "HumanEval/0": {
-            "nfiles": 3,
-            "base": [["success", [True]], ["failed", [False]], ["timed out", []]],
-            "plus": [["failed", [False]], ["success", [True]]],
-        }
-    }
-    data = read(write(tmp_path / "humaneval" / "code-model_temp_0.2" / "eval_results.json", plus_results(tries)))
-    assert rows(data, "trial", "metric", "score") == [
-        (0, "base", 1.0),
-        (0, "plus", 0.0),
-        (1, "base", 0.0),
-        (1, "plus", 0.0),
-        (2, "base", 0.0),
-        (2, "plus", 0.0),
-    ]
-    assert data.runs.select("model", "temperature").row(0) == ("code-model", 0.2)
-
-
 def test_cruxeval_by_hand(tmp_path: Path) -> None:
     content = {
         "raw_generations": {"sample_1": ["f(1)", "f(2)"], "sample_0": ["f(3)"]},
@@ -152,7 +132,6 @@ def test_bad_files_are_refused_in_words(tmp_path: Path, loader: str) -> None:
     ("content", "loader"),
     [
         (plus_results({"HumanEval/0": [attempt("pass", None)]}), "evalplus"),
-        (plus_results({"HumanEval/0": {"nfiles": 1, "base": [["success", []]], "plus": []}}), "evalplus"),
         (
             {"raw_generations": {"sample_0": ["x" * 100_000]}, "raw_scored_generations": {"sample_0": [True]}},
             "cruxeval",

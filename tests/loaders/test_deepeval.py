@@ -199,11 +199,9 @@ def test_direction_is_what_thresholds_show_and_contradictions_show_nothing(tmp_p
     assert found == {"success": True, "Mine": False, "Odd": None, "Toxicity": False}
 
 
-def test_two_metrics_of_one_name_and_old_keys_are_kept_apart(tmp_path: Path) -> None:
-    old = {"metric": "Old", "score": 0.4, "success": False, "flaky": False}
-    cases = [case(0, metric("F", 0.8), metric("F", 0.6)), case(1, metricsMetadata=[old], metricsData=None)]
-    data = load(write(tmp_path / "x.json", run(*cases)))
-    assert data.outcomes["metric"].to_list() == ["success", "F", "F (2)", "success", "Old"]
+def test_two_metrics_of_one_name_are_kept_apart(tmp_path: Path) -> None:
+    data = load(write(tmp_path / "x.json", run(case(0, metric("F", 0.8), metric("F", 0.6)))))
+    assert data.outcomes["metric"].to_list() == ["success", "F", "F (2)"]
 
 
 @pytest.mark.parametrize(

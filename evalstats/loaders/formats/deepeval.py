@@ -36,7 +36,6 @@ _COPY: Final = "is DeepEval's copy of its newest run, and runs beside it have fi
 
 class _Metric(Struct, rename="camel"):
     name: Any = None
-    metric: Any = None
     threshold: Any = None
     success: Any = None
     score: Any = None
@@ -59,7 +58,6 @@ class _Case(Struct, rename="camel"):
     completion_time: Any = None
     success: Any = UNSET
     metrics_data: list[_Metric | Other] | Plain = None
-    metrics_metadata: list[_Metric | Other] | Plain = None
     metadata: Any = None
 
 
@@ -70,7 +68,7 @@ class _Reader:
         self.signs: dict[str, set[bool]] = {}
 
     def rows(self, record: _Case) -> Iterator[Sample]:
-        listed = record.metrics_data or record.metrics_metadata
+        listed = record.metrics_data
         found = [part for part in listed if isinstance(part, _Metric)] if isinstance(listed, list) else []
         if record.input is record.turns is UNSET and not record.scenario:
             self.file.leave_out("no input, turns or scenario")
@@ -87,7 +85,7 @@ class _Reader:
         outcomes: list[tuple[str, Said]] = [("success", self.success(record, found))]
         names = Counter[str]()
         for part in found:
-            name = as_text(part.name) or as_text(part.metric) or "metric without a name"
+            name = as_text(part.name) or "metric without a name"
             names[name] += 1
             name = name if names[name] == 1 else f"{name} ({names[name]})"
             name = "metric success" if name == "success" else name
@@ -178,7 +176,6 @@ FORMAT: Final = Format(
         Sign("testRunData", 0.95, shapes=OBJECT),
         Sign("testRunLink", 0.9, shapes=OBJECT),
         Sign("", 0.95, some=_SOME, text=('"metricsData":',), shapes=OBJECT),
-        Sign("", 0.95, some=_SOME, text=('"metricsMetadata":',), shapes=OBJECT),
         Sign("metricsScores", 0.95, some=_SOME, shapes=OBJECT),
     ),
     record=_Case,

@@ -6,18 +6,15 @@ there is no `plus`. Model and temperature are taken from the name of the file, o
 """
 
 import re
-from itertools import zip_longest
 from typing import Any, Final
 
 import polars as pl
-from msgspec import Struct
 
-from evalstats.loaders.format import HEADLINE, SHARE, Format, FormatFile, Scalar, Sign
-from evalstats.loaders.rows import Row, Said, held, scored, unscored
-from evalstats.loaders.values import as_list, as_number, as_text
+from evalstats.loaders.format import HEADLINE, SHARE, Format, FormatFile, Sign
+from evalstats.loaders.record_columns import of_words
+from evalstats.loaders.rows import Row
+from evalstats.loaders.values import as_number, as_text
 
-_OLD: Final = {"success": "pass", "failed": "fail", "timed out": "timeout"}
-_KNOWN: Final = {"pass": "pass", "fail": "fail", "timeout": "timeout", **_OLD}
 _NAME: Final = re.compile(r"(?P<model>.+?)(?:_temp_(?P<temperature>\d+(?:\.\d+)?))?(?:[-_.]sanitized)?")
 _ENDING: Final = re.compile(r"(?:^|[-_.])(?:samples?[-_.])?eval_results$")
 _GENERIC: Final = frozenset(
@@ -25,23 +22,6 @@ _GENERIC: Final = frozenset(
 )
 _BACKENDS: Final = re.compile(r"_(?:vllm|hf|openai|anthropic|google|bedrock|ollama|gptqmodel|mistral|deepseek)$")
 _TASKS: Final = {"HumanEval": "humaneval", "Mbpp": "mbpp"}
-
-
-class _Try(Struct):
-    base_status: Any = None
-    plus_status: Any = None
-
-
-class _Old(Struct):
-    """Tries of a task as the first versions write them: statuses with details, by kind of tests."""
-
-    base: Any = None
-    plus: Any = None
-
-
-class _Task(Struct):
-    key: str
-    value: list[_Try | Scalar] | _Old | Scalar
 
 
 def _about(file: FormatFile[Any]) -> Row:
@@ -56,19 +36,9 @@ def _about(file: FormatFile[Any]) -> Row:
     return {"model": model, "temperature": temperature, "task_version": version, "config": dict(file.members)}
 
 
-def _tries(records: list[_Task], file: FormatFile[_Task]) -> tuple[list[_Task], pl.Series]:
-    """Return tasks with their tries as newer versions write them."""
-    for record in records:
-        if isinstance(record.value, _Old):
-            listed = as_list(record.value.base), as_list(record.value.plus)
-            base, plus = ([next(iter(as_list(part)), part) for part in each] for each in listed)
-            record.value = [_Try(*statuses) for statuses in zip_longest(base, plus[: len(base)])]
-    return records, file.locators
-
-
-def _arranged(frame: pl.DataFrame, file: FormatFile[_Task]) -> pl.DataFrame:
+def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     """Return tries with what all tests say of them: the further ones count only where the base tests pass."""
-    passed = pl.col("_base").replace_strict(_KNOWN, default=None) == "pass"
+    passed = pl.col("_base") == "pass"
     frame = frame.with_columns(
         task=pl.col("item").str.split("/").list.first().replace_strict(_TASKS, default=""),
         _all=pl.when(passed).then("_plus").otherwise("_base"),
@@ -79,30 +49,18 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[_Task]) -> pl.DataFrame:
     return frame.drop("_all")
 
 
-def _said(value: object) -> Said:
-    status = _KNOWN.get(value) if isinstance(value, str) else None
-    if status is None:
-        return unscored("no status of the tests", held(value))
-    return scored(float(status == "pass"), value_raw=status)
-
-
-FORMAT: Final = Format(
+FORMAT: Final[Format[Any]] = Format(
     name="evalplus",
     title="EvalPlus results (HumanEval+, MBPP+: *_eval_results.json)",
     version="2",
     upstream="evalplus/evalplus at 26d6d00, evalplus/evaluate.py",
     benchmark="EvalPlus",
     harness="EvalPlus",
-    signs=(
-        Sign("eval", 0.95, text=('"base_status"',), shapes=("object", "lines")),
-        Sign("eval", 0.95, text=('"nfiles"', '"base"'), shapes=("object", "lines")),
-    ),
-    record=_Task,
-    inner=_tries,
+    signs=(Sign("eval", 0.95, text=('"base_status"',), shapes=("object", "lines")),),
     each="value",
     fields={"item": "key", "_base": "value.base_status", "_plus": "value.plus_status"},
     scores={"base": "_base", "plus": "_all"},
-    reads=_said,
+    reads=of_words({"pass": 1.0, "fail": 0.0, "timeout": 0.0}),
     arranged=_arranged,
     about=_about,
     lists=("eval",),

@@ -24,8 +24,8 @@ from evalstats.loaders.values import as_dict, as_list, as_number, as_text, first
 from evalstats.schema.data import Problem
 
 _SCORE: Final = re.compile(r"(?P<metric>.+?(?:/v\d+)?)/(?:score|value)")
-_METRICS: Final = "metrics.json"
 _MEAN: Final = re.compile(r"(?P<metric>.+?(?:/v\d+)?)/mean")
+_METRICS: Final = "metrics.json"
 _ASKED: Final = ("inputs", "input", "question", "questions", "query", "request", "prompt")
 _REFERENCE: Final = ("ground_truth", "targets", "target", "expected_response", "reference")
 _ANSWER: Final = frozenset(
@@ -83,15 +83,13 @@ def _finish(file: FormatFile[list[Any]]) -> None:
     """Publish the means that were saved with the table, or without it."""
     source = file.source
     alone = plain_name(source.path) == _METRICS
-    for path in (source.path,) if alone else source.companions:
-        for key, value in as_dict(load_json(path)).items():
-            if not isinstance(value, bool) and as_number(value) is not None:
-                mean = _MEAN.fullmatch(key)
-                name = mean["metric"] if mean else key
-                file.publish(
-                    value, next(iter(file.runs), "") or file.run(None, config={"file": source.path.name}), name
-                )
-                file.metric(name, higher_is_better=_better(name))
+    run = next(iter(file.runs), "") or file.run(None, config={"file": source.path.name})
+    for key, value in (as_dict(load_json(source.path)) if alone else file.facts).items():
+        if not isinstance(value, bool) and as_number(value) is not None:
+            mean = _MEAN.fullmatch(key)
+            name = mean["metric"] if mean else key
+            file.publish(value, run, name)
+            file.metric(name, higher_is_better=_better(name))
     if alone:
         file.note("published numbers without items: no two models can be compared item by item")
 
