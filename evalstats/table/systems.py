@@ -275,6 +275,13 @@ def require_outcomes(data: EvalData, *names: str) -> None:
 
 
 def rows_among(rows: pl.DataFrame, among: pl.Series) -> pl.DataFrame:
-    """Return the rows that are marked; where they stand together, as a part of the same table, of which no copy is made."""
+    """Return the rows that are marked; where they stand together, as a part of the same table, of which no copy is made.
+
+    Elsewhere the columns of one value throughout, which are most, are not copied either.
+    """
     first, n = among.arg_max() or 0, int(among.sum())
-    return rows.slice(first, n) if among.slice(first, n).all(ignore_nulls=False) else rows.filter(among)
+    if among.slice(first, n).all(ignore_nulls=False):
+        return rows.slice(first, n)
+    return pl.DataFrame(
+        [column.head(n) if is_constant(column) else column.filter(among) for column in rows.iter_columns()]
+    )

@@ -56,7 +56,7 @@ def test_three_systems_need_names() -> None:
 )
 def test_rows_that_stand_together_are_a_part_of_the_table_and_others_are_picked(among: list[bool | None]) -> None:
     rows, marked = (
-        pl.DataFrame({"item": ["a", "b", "c", "d"], "score": [0.0, 1.0, 2.0, 3.0]}),
+        pl.DataFrame({"item": ["a", "b", "c", "d"], "score": [0.0, 1.0, 2.0, 3.0], "metric": ["m"] * 4}),
         pl.Series(among, dtype=pl.Boolean),
     )
     assert rows_among(rows, marked).equals(rows.filter(marked))

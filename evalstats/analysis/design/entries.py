@@ -20,6 +20,7 @@ from evalstats.grammar import comma_list, plural, quoted_list
 from evalstats.options import GivenOptions
 from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.tables import is_constant
 from evalstats.stats.checks import FEW_ITEMS
 from evalstats.table.items import HELPER, Bools, Floats, Ints
 from evalstats.table.metric import PassKind
@@ -144,11 +145,20 @@ def _needs(least: int) -> str:
 
 
 def _parts(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return the rows of every entry; where they stand together, as those of a store do, without copying them."""
+    """Return the rows of every entry; where they stand together, as those of a store do, without copying them.
+
+    Elsewhere the columns of one value throughout, which are most, are not copied either.
+    """
     stretches = rows[ENTRY].rle().struct.unnest()
     if stretches["value"].n_unique() < stretches.height:
-        found = rows.partition_by(ENTRY, as_dict=True, include_key=False)
-        return {str(name): part for (name,), part in found.items()}
+        fixed = {column.name: column for column in rows.iter_columns() if is_constant(column)}
+        varying = pl.DataFrame([column for column in rows.iter_columns() if column.name not in fixed])
+        parts = varying.partition_by(ENTRY, as_dict=True, include_key=False)
+        order = [name for name in rows.columns if name != ENTRY]
+        return {
+            str(entry): pl.DataFrame([fixed[name].head(part.height) if name in fixed else part[name] for name in order])
+            for (entry,), part in parts.items()
+        }
     bare = rows.drop(ENTRY)
     ends = stretches["len"].cum_sum()
     spans = zip(stretches["value"], ends - stretches["len"], stretches["len"], strict=True)
