@@ -223,10 +223,15 @@ class Narrow:
         # (`candidate_groups`).
         ends = tuple(f"_{plain(entry.system or '')}" for source in store.sources() for entry in source.manifest.runs)
         unused = [name for name in factors if is_answer(name) and not plain(name).endswith(ends)]
-        if self.keeps == "scores":
-            unused += [*_OF_ROWS, *_OF_TOKENS]
+        return self._not_asked(unused) + self.of_rows()
+
+    def of_rows(self) -> list[str]:
+        """Return what single rows say of themselves and the question does not use."""
+        return self._not_asked((*_OF_ROWS, *_OF_TOKENS)) if self.keeps == "scores" else []
+
+    def _not_asked(self, names: Iterable[str]) -> list[str]:
         asked = repr(self.asked)
-        return [name for name in unused if repr(name)[1:-1] not in asked]
+        return [name for name in names if repr(name)[1:-1] not in asked]
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -279,6 +284,8 @@ def load(
         from evalstats.loaders.registry import read
 
         names = names_in(asked or {})
+        # Beside a store, which is then read whole, the columns of both must be of one kind.
+        alone = None if parts else narrow
         parts.append(
             read(
                 *files,
@@ -289,6 +296,8 @@ def load(
                 metrics=names.metrics,
                 factors=names.factors,
                 alongside=[path for path in alongside if not is_store(path)],
+                coded=alone is not None,
+                without=alone.of_rows() if alone else (),
             )
         )
     if not parts:

@@ -43,7 +43,7 @@ from evalstats.regular import part_of
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import EvalData, Problem, combine, same_votes, with_distinct_names
 from evalstats.schema.memory import HeldOnce, limit_of, too_much
-from evalstats.schema.tables import check_key, concat_tables
+from evalstats.schema.tables import check_key, concat_tables, is_constant
 
 _JSON: Final[frozenset[Shape]] = frozenset({"object", "array", "lines"})
 _ANY: Final[frozenset[Shape]] = frozenset({*_JSON, "empty", "zip", "parquet", "text", "binary"})
@@ -532,6 +532,8 @@ def read(
     alongside: Iterable[str | Path] = (),
     strict: bool = False,
     progress: Callable[[int, int, Source], None] | None = None,
+    coded: bool = False,
+    without: Collection[str] = (),
 ) -> EvalData:
     r"""Read result files and folders of any known format into tidy tables.
 
@@ -555,6 +557,10 @@ def read(
         Raise on the first file or row that cannot be read, instead of reporting it in `problems` and loading the rest.
     progress
         Called with (sources done, sources in all, next source).
+    coded
+        Hold the names of runs, models and systems in outcomes as categories, which take 4 bytes a row in place of 16.
+    without
+        Columns of outcomes that are not wanted: null, which takes no memory.
 
     Returns
     -------
@@ -596,7 +602,7 @@ def read(
             progress(done, len(planned), item.source)
         before = once.n_bytes
         try:
-            part = read_source(item.loader, item.source, once)
+            part = read_source(item.loader, item.source, once, coded=coded, without=without)
             _raise_if_strict(part.problems, strict=strict)
             if excess := too_much(once.n_bytes, most):
                 raise InputError(f"the results up to {item.source.path} take more {excess}")
@@ -629,10 +635,17 @@ def _without_results(paths: Iterable[str | Path]) -> str:
     return f"no result files among {comma_list(others)}; they end in {endings}" if others else "no files were found"
 
 
-def read_source(loader: Loader, source: Source, once: HeldOnce | None = None) -> EvalData:
+def read_source(
+    loader: Loader,
+    source: Source,
+    once: HeldOnce | None = None,
+    *,
+    coded: bool = False,
+    without: Collection[str] = (),
+) -> EvalData:
     """Read one source whole. UnreadableFileError if it takes more memory than one reading may.
 
-    `once` holds what its tables share with those of sources that were read before.
+    `once` holds what its tables share with those of sources that were read before; `coded` and `without` as in `read`.
     """
     frames: dict[TableName, list[pl.DataFrame]] = {}
     problems: list[Problem] = []
@@ -642,7 +655,10 @@ def read_source(loader: Loader, source: Source, once: HeldOnce | None = None) ->
         if isinstance(part, Problem):
             problems.append(part)
             continue
-        frames.setdefault(part[0], []).append(once.of(part[1]))
+        name, frame = part
+        if name == "outcomes":
+            frame = _narrowed(frame, coded, without)
+        frames.setdefault(name, []).append(once.of(frame))
         if excess := too_much(once.n_bytes - before, most):
             raise UnreadableFileError(f"{source.path}: its results take more {excess}")
     tables: dict[str, pl.DataFrame] = {}
@@ -655,6 +671,18 @@ def read_source(loader: Loader, source: Source, once: HeldOnce | None = None) ->
         except InputError as error:
             raise UnreadableFileError(str(error)) from error
     return with_distinct_names(EvalData(**tables, problems=tuple(problems), merged=False))
+
+
+def _narrowed(outcomes: pl.DataFrame, coded: bool, without: Collection[str]) -> pl.DataFrame:  # noqa: FBT001 - as in `read`
+    """Return the rows with names as categories where `coded`, and nulls for the columns that are not wanted."""
+    nothing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in outcomes.schema.items() if name in without]
+    names = [outcomes[name] for name in ("run", "model", "system") if coded]
+    categories = [
+        # A block is most often of one system, whose name need not be looked up for every row.
+        name[:1].cast(pl.Categorical).new_from_index(0, len(name)) if is_constant(name) else name.cast(pl.Categorical)
+        for name in names
+    ]
+    return outcomes.with_columns(*nothing, *categories)
 
 
 def _raise_if_strict(problems: Sequence[Problem], *, strict: bool) -> None:

@@ -91,7 +91,9 @@ class HeldOnce:
     def _held(self, column: pl.Series) -> pl.Series:
         nothing = column.null_count() == len(column)
         shared = nothing or (
-            isinstance(column.dtype, pl.String | pl.Int64) and column[0] == column[-1] and is_constant(column)
+            isinstance(column.dtype, pl.String | pl.Int64 | pl.Categorical)
+            and column[0] == column[-1]
+            and is_constant(column)
         )
         key = ("" if nothing else column.name, column.dtype)
         known = self._known.get(key) if shared else None

@@ -178,3 +178,16 @@ def test_pages_that_unpack_to_more_than_the_limit_are_never_unpacked(tmp_path: P
         "or, if you trust it, raise the limit, as in EVALSTATS_MAX_MEMORY=400M"
     )
     assert peak < 150  # unpacked, the answers take 143 beside the import, which takes 70 or more
+
+
+def test_names_as_categories_and_nulls_for_what_is_not_wanted_change_no_score(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    lines = [f"q{row // 3},{'abc'[row % 3]},{row % 2}" for row in range(30)]
+    path.write_text("\n".join(["item,model,score", *lines]))
+    plain, narrow = read(path), read(path, coded=True, without=("locator",))
+    assert [narrow.outcomes.schema[name] for name in ("run", "model", "system")] == [pl.Categorical] * 3
+    assert narrow.outcomes["locator"].null_count() == narrow.outcomes.height
+    assert plain.outcomes["locator"].null_count() == 0
+    texts = narrow.outcomes.with_columns(pl.col(pl.Categorical).cast(pl.String)).drop("locator")
+    assert texts.equals(plain.outcomes.drop("locator"))
+    assert narrow.runs.equals(plain.runs)
