@@ -106,13 +106,16 @@ def finishing_order(paired: ScoreTable) -> Finished:
         why = "all items carry the same timestamp"
     else:
         why = "not every row has a timestamp"
-    places = np.maximum(*(each[_PLACE].rank("ordinal").to_numpy() for each in ends))
+    places = np.maximum(*(each[_PLACE].to_numpy() for each in ends))
     note = f"Items are taken in the order of the files, the later place of the two sides, since {why}"
     return Finished(places=np.argsort(places, kind="stable").astype(np.int64), order="file order", notes=(note,))
 
 
 def _ends(items: pl.DataFrame, system: System) -> pl.DataFrame:
-    """Return the last timestamp and the last place among the scored rows of every item; no time where any row has none."""
+    """Return the last timestamp of the scored rows of every item, and how the last of their places ranks among the items.
+
+    No time where any row has none.
+    """
     # Most often one column names an item: each further one takes as long again.
     rows = system.rows
     key = [name for name in ITEM_KEY if name in items.columns and (name == "item" or not is_constant(rows[name]))]
@@ -128,7 +131,8 @@ def _ends(items: pl.DataFrame, system: System) -> pl.DataFrame:
         time.max().alias(_TIME), time.null_count().alias(_UNTIMED), pl.col(_PLACE).max().cast(pl.Int64)
     )
     timed = last.with_columns(pl.when(pl.col(_UNTIMED) == 0).then(pl.col(_TIME)))
-    return items.select(key).join(timed, on=key, how="left", maintain_order="left")
+    ended = items.select(key).join(timed, on=key, how="left", maintain_order="left")
+    return ended.with_columns(pl.col(_PLACE).rank("ordinal"))
 
 
 _POWER_QUANTILE = normal_quantile(0.6)  # P(Z <= z) = .8

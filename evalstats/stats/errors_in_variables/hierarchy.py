@@ -174,7 +174,7 @@ def conditional(data: ScoreContrasts, at: Parameters) -> Conditional:
     """Return what the scores say at each point of the parameters."""
     lab_variance = data.lab_noise + np.square(at.sigma)[:, None] + _JITTER
     gain, rest, table = _live_given_lab(data, at, lab_variance)
-    inverse = np.linalg.inv(table).astype(np.float64)
+    inverse = np.asarray(np.linalg.inv(table), dtype=np.float64)
     heavy = (inverse @ rest[:, :, None])[:, :, 0]
     back = gain * heavy if gain.ndim == 2 else np.einsum("pzx,pz->px", gain, heavy)
     return Conditional(
@@ -196,7 +196,8 @@ def _live_given_lab(
     if data.cross is None:
         gain = shared[:, None] / lab_variance
         own = spread[:, None] - shared[:, None] * gain
-        table = data.live_noise + own[:, :, None] * np.eye(size)
+        table = np.repeat(data.live_noise[None], len(own), axis=0)
+        np.einsum("pii->pi", table)[...] += own  # a view of the diagonals: products with an identity cost more than the rest
         return gain, data.live - gain * data.lab, table
     joint = data.cross + shared[:, None, None] * np.eye(size)
     gain = joint / lab_variance[:, None, :]
