@@ -1,34 +1,16 @@
 """`evalstats show` and saved results: what was printed as JSON is the result, in every form."""
 
-from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from evalstats.analysis.result import Result
 from evalstats.analysis.saved import load_result
 from evalstats.cli.main import app
 from evalstats.document.model import Document
 from evalstats.errors import InputError
 from evalstats.report.examples import EXAMPLES
-from tests.analysis.gap import example_gap
-from tests.analysis.scenarios import example as example_scenarios
-from tests.frozen.cases import CASES
-
-# What takes seconds to compute for a page has a small one of its kind here: how it is shown is the point.
-SMALL: Mapping[str, Callable[[], Result]] = {
-    "lab-live": example_gap.four,
-    "leaderboard": CASES["leaderboard_of_eight"],
-    "scenarios": example_scenarios.medium,
-}
-
-
-@cache
-def example(kind: str) -> Result:
-    """Return a result of the kind of a page."""
-    return {**EXAMPLES, **SMALL}[kind]()
+from tests.report.small_examples import example
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)

@@ -20,9 +20,9 @@ import yaml
 
 from evalstats.document.quarto import EXECUTED
 from evalstats.report.engine import find_page, find_quarto
-from evalstats.report.examples import example
 from evalstats.report.overview import show_overview
 from evalstats.report.page import open_page, open_study
+from tests.report.small_examples import example
 
 pypandoc = pytest.importorskip("pypandoc")
 
