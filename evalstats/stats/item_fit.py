@@ -243,7 +243,8 @@ def added_terms(
             part = open_items[at : at + step]
             for size in _pieces(more, max(1, _CELLS_AT_ONCE // y.shape[1])):
                 drawn = np.repeat(items[part], size, axis=0)
-                simulated = (rng.random((len(drawn), y.shape[1])) < design.chances(drawn)).astype(np.float64)
+                chances = np.repeat(design.chances(items[part]), size, axis=0)
+                simulated = (rng.random(chances.shape) < chances).astype(np.float64)
                 beside = np.abs(design.scores(simulated, design.fitted(simulated, drawn, _STEPS))[0])
                 beside = beside.reshape(len(part), size, -1)
                 extreme[part] += (beside >= np.abs(z[part])[:, None, :] - _TIE).sum(axis=1)
