@@ -28,6 +28,11 @@ def found(ceiling):
     return es.gap(ceiling.lab, ceiling.live, n_resamples=ROUNDS)
 
 
+@pytest.fixture(scope="module")
+def plain(ceiling):
+    return es.gap(ceiling.lab, ceiling.live, n_resamples=ROUNDS, scale="identity")
+
+
 def test_shares_are_logits_against_ratings_and_no_model_near_the_ceiling_is_called_a_gap(found):
     assert (found.lab.link, found.live.link) == ("logit", "identity")
     assert found.flagged() == ()
@@ -40,8 +45,7 @@ def test_shares_are_logits_against_ratings_and_no_model_near_the_ceiling_is_call
     assert np.corrcoef(shown, [row.live for row in rows])[0, 1] > 0.95
 
 
-def test_as_they_are_the_bend_shows_and_no_model_is_called(ceiling):
-    plain = es.gap(ceiling.lab, ceiling.live, n_resamples=ROUNDS, scale="identity")
+def test_as_they_are_the_bend_shows_and_no_model_is_called(plain):
     assert plain.lab.link == "identity"
     assert plain.line.bent
     assert plain.flagged() == ()
@@ -125,7 +129,7 @@ def test_models_of_the_lab_alone_are_forecast_on_the_line_of_logits():
         assert new.pred_low - known < true[new.name] < new.pred_high - known
 
 
-def test_what_cannot_be_asked_is_refused_and_a_plan_declares_it(ceiling):
+def test_what_cannot_be_asked_is_refused_and_a_plan_declares_it(ceiling, plain):
     grades = replace(
         ceiling.lab,
         outcomes=ceiling.lab.outcomes.with_columns(score=7.0 * pl.col("score")),
@@ -139,8 +143,7 @@ def test_what_cannot_be_asked_is_refused_and_a_plan_declares_it(ceiling):
     assert planned.lab.link == "identity"
     other = es.gap(ceiling.lab, ceiling.live, n_resamples=ROUNDS, plan=Plan(scale="identity"), scale="logit")
     assert any("eparts from the plan: scale logit given" in note.text for note in other.notes)
-    asked = es.gap(ceiling.lab, ceiling.live, n_resamples=ROUNDS, scale="identity").settings
-    assert "--scale identity" in shell_command(replace(asked, files={"lab": ("a",), "live": ("b",)}))
+    assert "--scale identity" in shell_command(replace(plain.settings, files={"lab": ("a",), "live": ("b",)}))
 
 
 def test_advice_never_leads_in_a_circle():
