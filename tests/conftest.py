@@ -24,11 +24,11 @@ settings.load_profile("same")
 # What these look at is computed once in a process, so they go to one together.
 _TOGETHER = frozenset({
     "tests/frozen/test_frozen.py", "tests/golden_texts/test_golden_texts.py", "tests/analysis/test_every_result.py",
-    "tests/analysis/test_shown_frame.py", "tests/document/test_own_documents.py",
+    "tests/analysis/test_shown_frame.py", "tests/document/test_own_documents.py", "tests/report/test_question_pages.py",
 })  # fmt: skip
 _LONGEST = frozenset({
     *(Path(name).name for name in _TOGETHER), "test_every_page.py", "test_browser.py", "test_pictures.py", "test_gallery.py",
-    "test_question_pages.py", "test_any_format.py", "test_names_as_they_are.py", "test_merged_store.py", "test_notebooks.py",
+    "test_any_format.py", "test_names_as_they_are.py", "test_merged_store.py", "test_notebooks.py",
     "test_readme.py", "test_fuzz.py", "test_family.py", "test_score_changes.py", "test_many_models_simulated.py",
 })  # fmt: skip
 

@@ -5,6 +5,7 @@ Small, so that a page of each can be made with every run of the tests; each is c
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -187,7 +188,7 @@ def _reliability() -> Result:
     return reliability(data, facets=["<i>scaffold", "item"])
 
 
-RESULTS: Mapping[str, Callable[[], Result]] = {
+MAKERS: Mapping[str, Callable[[], Result]] = {
     "arena": _arena,
     "audit": lambda: audit(table()),
     "compare": lambda: compare(table(), *MODELS[:2], by="scenario"),
@@ -207,6 +208,8 @@ RESULTS: Mapping[str, Callable[[], Result]] = {
     "scenarios": lambda: scenarios(table(4, 120)),
     "score": lambda: score(table(2), MODELS[0]),
 }
+# What they return, computed once in a process.
+RESULTS = {kind: cache(make) for kind, make in MAKERS.items()}
 
 
 def several_metrics() -> Result:

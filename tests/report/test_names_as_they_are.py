@@ -46,7 +46,7 @@ def made(kind: str, names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> R
     with monkeypatch.context() as patch:
         for name, value in names.items():
             patch.setattr(hostile_results, name, value)
-        return hostile_results.RESULTS[kind]()
+        return hostile_results.MAKERS[kind]()
 
 
 def flat(names: dict[str, Any]) -> Sequence[str]:
