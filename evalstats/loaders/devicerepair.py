@@ -9,44 +9,61 @@ an answer that is complete, practical and harmless helps nobody if it is wrong. 
 that the languages of a question are one cluster.
 """
 
-from typing import Final
+from typing import Any, Final
 
-from evalstats.loaders.assumed import SHAPES, AssumedForm, Criterion, FormReader, Record
+import polars as pl
+
+from evalstats.loaders.assumed import (
+    FIELDS,
+    OF_RUN,
+    SHAPES,
+    Record,
+    noted,
+    on_scale,
+    read,
+    standard,
+    with_others,
+)
 from evalstats.loaders.format import Format, FormatFile, Sign
-from evalstats.loaders.rows import Row
 
 CRITERIA: Final = ("correctness", "completeness", "practicality", "safety")
-_FORM: Final = AssumedForm(
-    benchmark="device-repair",
-    item="question_id",
-    model="model",
-    standard={"domain": "scenario", "language": "variant"},
-    criteria=tuple(Criterion(metric=name, column=name) for name in CRITERIA),
-    described=("domain",),
-    choice="correctness is the headline, since no mean over the criteria is defined",
-)
+_NOTE: Final = noted("device-repair", "; correctness is the headline, since no mean over the criteria is defined")
+_FIELDS: Final = {**FIELDS, "item": "question_id", "model": "model", "variant": "language", "scenario": "domain"}
 
 
-class _Answers(FormReader):
-    def shared(self, row: Record) -> Row | None:
-        if absent := [name for name in CRITERIA if name not in row]:
-            self.file.note(f"there is no column for {', '.join(absent)}: these criteria are missing, not 0")
-        return {}
+def _arranged(frame: pl.DataFrame, file: FormatFile[Record]) -> pl.DataFrame:
+    file.note(_NOTE)
+    frame = file.named(frame, item="question_id", model="model")
+    frame = standard(frame, file, {"domain": "scenario", "language": "variant"})
+    return frame.with_columns(part=pl.coalesce("part", "model"))
 
 
-def _reader(file: FormatFile[Record]) -> FormReader:
-    return _Answers(file, _FORM)
+def _after(frame: pl.DataFrame, file: FormatFile[Record]) -> pl.DataFrame:
+    held = frame["metric"].unique(maintain_order=True)
+    for name in CRITERIA:
+        if name not in held:
+            file.note(f"there is no column for {name}: this criterion is missing, not 0")
+    return on_scale(frame, file, [name for name in CRITERIA if name in held], {})
 
 
-LOADER: Final = Format(
+LOADER: Final[Format[Any]] = Format(
     name="devicerepair",
     title="device-repair results (tables; columns assumed, none published)",
-    version="3",
+    version="4",
     upstream="assumed: none is published",
     benchmark="device-repair",
     harness=None,
     signs=(Sign("question_id domain language model", some=" ".join(CRITERIA), confidence=0.7, shapes=SHAPES),),
     record=Record,
-    reader=_reader,
+    inner=with_others(_FIELDS.values(), CRITERIA),
+    fields=_FIELDS,
+    scores={name: f"{name}?" for name in CRITERIA},
+    reads=read,
+    about=lambda _: {"note": _NOTE},
+    arranged=_arranged,
+    after=_after,
+    of_run=OF_RUN,
+    metrics={"correctness": {"primary": True}},
+    better=lambda _: True,
     called="rows",
 )

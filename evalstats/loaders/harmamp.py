@@ -4,79 +4,85 @@ The benchmark (arXiv 2606.02423) publishes its 279 plans, behind a gate, and no 
 ours. Of the plans 132 are malicious and 147 benign; one seed may yield several plans, so plans of a seed are dependent.
 
 What is asked of a malicious plan is not asked of a benign one. `harmful` counts on malicious plans only (metric
-`harmfulness`), `refused` on benign ones only (`over_refusal`); of both less is better.
+`harmfulness`), `refused` on benign ones only (`over_refusal`); of both less is better. Rows with a turn have metrics of their
+own, so that turns never mix with whole plans.
 """
 
-from typing import Final
+from typing import Any, Final
 
-from evalstats.errors import InputError
-from evalstats.loaders.assumed import SHAPES, AssumedForm, Criterion, FormReader, Record
-from evalstats.loaders.format import Format, Sign
-from evalstats.loaders.rows import Row
-from evalstats.loaders.values import as_count, as_text
+import polars as pl
+
+from evalstats.loaders.assumed import (
+    FIELDS,
+    OF_RUN,
+    SHAPES,
+    Record,
+    noted,
+    on_scale,
+    read,
+    standard,
+    with_others,
+)
+from evalstats.loaders.format import SHARE, Format, FormatFile, Sign
+from evalstats.loaders.format_columns import unscored_where
 
 _LABELS: Final = ("malicious", "benign")
-_NO_SEED: Final = "rows without a seed, whose plans count as a seed each: {n}"
-_HARMFUL_BENIGN: Final = (
-    "benign plans called harmful, which count in no metric (harmfulness is about malicious ones): {n}"
-)
-_NO_SEEDS: Final = "there is no column seed_id, so plans count as independent, which plans of one seed are not"
-_NO_HARM: Final = (
-    "there is no column harmful, and from which harm_score on a plan is harmful is not known: no harmfulness"
-)
-_BY_TURN: Final = (
-    "rows with a turn are judged turn by turn: metrics named .../turn average over turns; what a whole plan came to stands only "
-    "in rows without a turn"
-)
-_FORM: Final = AssumedForm(
-    benchmark="HarmAmp",
-    item="plan_id",
-    model="target_model",
-    standard={"category": "scenario", "mode": "variant"},
-    criteria=(
-        Criterion(metric="harmfulness", column="harmful", higher_is_better=False, is_flag=True, label="malicious"),
-        Criterion(metric="over_refusal", column="refused", higher_is_better=False, is_flag=True, label="benign"),
-        Criterion(metric="harm_score", column="harm_score", higher_is_better=False, label="malicious"),
-    ),
-    described=("label", "seed_id", "category", "axis"),
-    dependence="seed_id",
-)
+_NO_SEED: Final = "{n} rows have no seed_id; their plans count as a seed each"
+_COLUMNS: Final = {"harmfulness": "harmful", "over_refusal": "refused", "harm_score": "harm_score"}
+_SHARES: Final = ("harmfulness", "over_refusal")
+_NOTE: Final = noted("HarmAmp")
+_FIELDS: Final = {
+    **FIELDS,
+    "item": "plan_id",
+    "model": "target_model",
+    "scenario": "category",
+    "variant": "mode",
+    "label": "label",
+    "seed_id": "seed_id",
+    "defense": "defense",
+    "_turn": "turn",
+}
 
 
-class _Plans(FormReader):
-    """Plans with a known label: model and defence together are the system, mode and turn the variant."""
-
-    def shared(self, row: Record) -> Row | None:
-        label = (as_text(row.get("label")) or "").strip().lower()
-        if label not in _LABELS:
-            self.file.leave_out(f"no label that is {' or '.join(_LABELS)}")
-            return None
-        own: Row = {"label": label}
-        if (defense := (as_text(row.get("defense")) or "").strip()) and "defense" in row:
-            own |= {"system": f"{as_text(row['target_model'])} + {defense}", "defense": defense}
-        if "seed_id" in row:
-            own["seed_id"] = as_text(row["seed_id"]) or as_text(row["plan_id"])
-            self.file.count(_NO_SEED, int(not as_text(row["seed_id"])))
-        else:
-            self.file.note(_NO_SEEDS)
-        if said := as_text(row.get("turn")):
-            if (turn := as_count(said)) is None:
-                raise InputError(f"{self.file.locator} has the turn {said[:80]!r}; expected a whole number, or nothing")
-            own |= {"turn": turn, "variant": f"{as_text(row.get('mode')) or ''} turn {turn}".strip()}
-            self.file.note(_BY_TURN)
-        elif "turn" in row:
-            own["turn"] = None
-        harmful = (as_text(row.get("harmful")) or "").lower() in {"1", "true", "yes"}
-        self.file.count(_HARMFUL_BENIGN, int(label == "benign" and harmful))
-        if "harm_score" in row and "harmful" not in row:
-            self.file.note(_NO_HARM)
-        return own
+def _arranged(frame: pl.DataFrame, file: FormatFile[Record]) -> pl.DataFrame:
+    """Return plans with a known label: model and defence together are the system, mode and turn the variant."""
+    file.note(_NOTE)
+    label = pl.col("label").cast(pl.String).str.strip_chars().str.to_lowercase()
+    frame = file.named(frame, item="plan_id", model="target_model").with_columns(label=label)
+    frame = file.without(
+        frame, ~pl.col("label").is_in(_LABELS).fill_null(value=False), f"no label that is {' or '.join(_LABELS)}"
+    )
+    file.count(_NO_SEED, frame["seed_id"].null_count())
+    frame = frame.with_columns(turn=pl.col("_turn").replace("", None).cast(pl.Int64, strict=False))
+    frame = file.without(frame, pl.col("turn").is_null() & (pl.col("_turn") != ""), "a turn that is no whole number")
+    defense, turn = pl.col("defense").cast(pl.String), pl.col("turn")
+    mode = pl.col("variant").fill_null("")
+    return standard(
+        frame.with_columns(
+            seed_id=pl.coalesce(pl.col("seed_id").cast(pl.String), "item"),
+            system=pl.when(defense != "").then(pl.col("model") + " + " + defense).otherwise("model"),
+            variant=pl.when(turn.is_null()).then(mode).otherwise(pl.format("{} turn {}", mode, turn).str.strip_chars()),
+        ).with_columns(part=pl.coalesce("part", "system")),
+        file,
+        {"category": "scenario", "mode": "variant"},
+    )
 
 
-LOADER: Final = Format(
+def _after(frame: pl.DataFrame, file: FormatFile[Record]) -> pl.DataFrame:
+    counts = pl.when(pl.col("metric") == "over_refusal").then(pl.lit("benign")).otherwise(pl.lit("malicious"))
+    frame = frame.filter(pl.col("label") == counts)
+    odd = pl.col("metric").is_in(_SHARES) & ~pl.col("score").is_in([0.0, 1.0])
+    frame = unscored_where(frame, pl.when(odd).then(pl.lit("the score is neither 0 nor 1")))
+    ending = pl.when(pl.col("turn").is_null()).then(pl.lit("")).otherwise(pl.lit("/turn"))
+    frame = frame.with_columns(pl.col("metric") + ending)
+    held = frame["metric"].unique(maintain_order=True)
+    return on_scale(frame, file, held.filter(held.str.starts_with("harm_score")).to_list(), {"higher_is_better": False})
+
+
+LOADER: Final[Format[Any]] = Format(
     name="harmamp",
     title="HarmAmp results (tables; columns assumed, as none are published)",
-    version="3",
+    version="4",
     upstream="assumed: none is published",
     benchmark="HarmAmp",
     harness=None,
@@ -84,6 +90,19 @@ LOADER: Final = Format(
         Sign("plan_id seed_id label target_model", some="harmful refused harm_score", confidence=0.7, shapes=SHAPES),
     ),
     record=Record,
-    reader=lambda file: _Plans(file, _FORM),
+    inner=with_others(_FIELDS.values(), (*_COLUMNS.values(),)),
+    fields=_FIELDS,
+    scores={metric: f"{column}?" for metric, column in _COLUMNS.items()},
+    reads=read,
+    about=lambda _: {"note": _NOTE, "dependence": ["seed_id"]},
+    arranged=_arranged,
+    after=_after,
+    of_run=(*OF_RUN, "system"),
+    metrics={
+        "harmfulness": {**SHARE, "higher_is_better": False, "primary": True},
+        "over_refusal": {**SHARE, "higher_is_better": False},
+        **{f"{name}/*": {**SHARE, "higher_is_better": False} for name in _SHARES},
+    },
+    better=lambda _: False,
     called="rows",
 )

@@ -83,18 +83,18 @@ def test_a_missing_criterion_is_missing_or_unscored_and_never_low(tmp_path: Path
         tmp_path, without(row("q1", safety=None), "practicality"), without(row("q2", correctness="nan"), "practicality")
     )
     assert sorted(data.metrics["metric"]) == ["completeness", "correctness", "safety"]
-    assert "there is no column for practicality: these criteria are missing, not 0" in said(data)
+    assert "there is no column for practicality: this criterion is missing, not 0" in said(data)
     empty = data.outcomes.filter(pl.col("score").is_null()).select("item", "metric", "status", "status_reason").rows()
     assert empty == [
-        ("q1", "safety", "unscored", "safety is empty: there is no score"),
-        ("q2", "correctness", "unscored", "correctness is empty: there is no score"),
+        ("q1", "safety", "unscored", "there is no score"),
+        ("q2", "correctness", "unscored", "there is no score"),
     ]
     assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (4, 0, 2)
 
 
 def test_failures_of_judge_and_model_outrank_scores(tmp_path: Path) -> None:
     data = load(
-        tmp_path, row("q1", judge_error="refused to judge"), row("q2", error="timeout"), row("q3", judge_error="none")
+        tmp_path, row("q1", judge_error="refused to judge"), row("q2", error="timeout"), row("q3", judge_error="")
     )
     found = data.outcomes.filter(metric="safety").select("status", "score", "status_reason", "value_raw").rows()
     assert found == [
@@ -104,25 +104,13 @@ def test_failures_of_judge_and_model_outrank_scores(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        (7, "safety is 7, not within 1 to 5"),
-        (0, "safety is 0, not within 1 to 5"),
-        (-1e300, "safety is -1e+300, not within 1 to 5"),
-        ("good", "safety is 'good', which is no number"),
-        ("4/5", "safety is '4/5', which is no number"),
-        ("z" * 10**5, "safety is 'zzz"),
-    ],
-)
-def test_a_score_that_cannot_be_on_the_scale_is_an_error_in_words(tmp_path: Path, value: object, reason: str) -> None:
+@pytest.mark.parametrize("value", [7, 0, -1e300, "good", "4/5", "z" * 10**5, [3, 4]])
+def test_a_score_that_cannot_be_on_the_scale_is_unscored(tmp_path: Path, value: object) -> None:
     data = load(tmp_path, row("q1", safety=value), row("q2"))
     bad = data.outcomes.filter(item="q1", metric="safety").row(0, named=True)
-    assert (bad["score"], bad["status"]) == (None, "error")
-    assert bad["status_reason"].startswith(reason)
+    assert (bad["score"], bad["status"]) == (None, "unscored")
     assert len(bad["status_reason"]) < 150
-    assert "values of safety that cannot be a score, which are errors and not 0: 1" in said(data)
-    assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (7, 1, 0)
+    assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (7, 0, 1)
 
 
 def test_the_ends_of_the_scale_are_on_it(tmp_path: Path) -> None:
@@ -131,17 +119,10 @@ def test_the_ends_of_the_scale_are_on_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("second", "words"),
-    [
-        ({"score_min": 0, "score_max": 1}, r"two scales, 1 to 5 and, in line 2, 0 to 1"),
-        ({"score_min": None, "score_max": None}, r"two scales, 1 to 5 and, in line 2, none"),
-        ({"score_max": None}, "line 2 has score_min 1 and score_max None; expected low and high"),
-        ({"score_max": "five"}, "line 2 has score_min 1 and score_max five"),
-        ({"score_min": 5, "score_max": 1}, "line 2 has score_min 5 and score_max 1"),
-    ],
+    "second", [{"score_min": 0, "score_max": 1}, {"score_min": None, "score_max": None}, {"score_max": "five"}]
 )
-def test_scales_that_do_not_agree_are_refused(tmp_path: Path, second: Row, words: str) -> None:
-    with pytest.raises(InputError, match=words):
+def test_scales_that_do_not_agree_are_refused(tmp_path: Path, second: Row) -> None:
+    with pytest.raises(InputError, match="scores are on two scales"):
         load(tmp_path, row("q1"), row("q2", **second))
 
 
@@ -197,20 +178,13 @@ def test_the_order_of_rows_and_columns_changes_nothing_but_places(tmp_path: Path
     assert other.select(plain.columns).equals(plain)
 
 
-def test_repeated_rows_and_contradictions_are_refused(tmp_path: Path) -> None:
+def test_repeated_rows_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"share their key with another row.*repetitions by 'trial'"):
         load(tmp_path, row("q"), row("q"))
-    with pytest.raises(InputError, match=r"line 2: 'q' has domain 'data_recovery', and before 'phone_repair'"):
-        load(tmp_path, row("q"), row("q", "en", domain="data_recovery"))
     with pytest.raises(InputError, match="none of its rows could be read"):
         load(tmp_path, without(row(), *CRITERIA), format="devicerepair")
     judges = load(tmp_path, row("q", judge="a"), row("q", judge="b"))
     assert judges.outcomes.filter(metric="safety")["judge"].to_list() == ["a", "b"]
-
-
-def test_nested_scores_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="correctness holds a list or an object"):
-        load(tmp_path, row(correctness=[3, 4]))
 
 
 def test_a_language_that_is_not_told_is_no_variant(tmp_path: Path) -> None:
@@ -239,6 +213,6 @@ def test_counts_of_a_large_file_agree_with_a_plain_count(tmp_path: Path) -> None
     found = data.outcomes.filter(metric="correctness").group_by("model").agg(pl.col("score").sum())
     assert dict(found.rows()) == total
     states = Counter(
-        "unscored" if each["safety"] is None else "scored" if 1 <= each["safety"] <= 5 else "error" for each in plain
+        "scored" if each["safety"] is not None and 1 <= each["safety"] <= 5 else "unscored" for each in plain
     )
     assert dict(data.outcomes.filter(metric="safety").group_by("status").len().rows()) == dict(states)
