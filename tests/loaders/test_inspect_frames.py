@@ -41,8 +41,8 @@ def test_samples_beside_evals(tmp_path: Path) -> None:
     assert rows.select("item", "trial", "status", "score", "scenario", "locator").rows() == [
         ("q1", 0, "scored", 1.0, "math", f"{tmp_path.name}/samples.csv line 2"),
         ("q1", 1, "scored", 0.0, "math", f"{tmp_path.name}/samples.csv line 3"),
-        ("q3", 0, "unscored", None, "math", f"{tmp_path.name}/samples.csv line 6"),
         ("q2", 0, "error", None, "math", f"{tmp_path.name}/samples.csv line 4"),
+        ("q3", 0, "unscored", None, "math", f"{tmp_path.name}/samples.csv line 6"),
     ]
     judged = data.outcomes.filter(data.outcomes["metric"] == "judge/tone")
     assert judged.select("item", "trial", "status", "score").rows() == [

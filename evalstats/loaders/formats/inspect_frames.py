@@ -5,9 +5,8 @@ the log, or in the table of evals that lies beside it: both are then read togeth
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -17,13 +16,10 @@ from msgspec import UNSET
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.format import TABLE, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import amounts, counts, states, texts
 from evalstats.loaders.inspect_ai import metrics_of, read_grade
-from evalstats.loaders.record_columns import first_lines, outcomes_of
 from evalstats.loaders.records import cell_value
-from evalstats.loaders.rows import Row, Said, score_of, unscored
-from evalstats.loaders.values import as_count, as_text, as_time
-from evalstats.schema.tables import columns_of_rows
+from evalstats.loaders.rows import Row, Said
+from evalstats.loaders.values import as_count, as_dict, as_text, day_of
 
 _SCORE: Final = "score_"
 _DETAILS: Final = re.compile(r"(?P<scorer>.+)_(?:answer|explanation|metadata)", re.DOTALL)
@@ -31,102 +27,76 @@ _METADATA: Final = "metadata_"
 _STDERR: Final = "_stderr"
 _HEADLINE: Final = "headline"
 _NO_VALUE: Final = frozenset({"", "nan", "NaN", "<NA>"})
-
-File = FormatFile[dict[str, Any]]
-
-
-def _columns(records: list[dict[str, Any]], file: File) -> pl.DataFrame:
-    """Return the scores of samples, or publish those of logs."""
-    if "sample_id" in records[0]:
-        return _samples(records, file)
-    for record in file.one_by_one(records):
-        if (run := _run(record, file)) is None:
-            file.leave_out("no eval_id")
-        else:
-            _log(record, run, file)
-    return pl.DataFrame()
+# Where the factors of a sample are put, the metrics of a block, what a sample says of each, and the runs of logs.
+_FACTORS, _METRICS, _METRIC, _RUNS = "_factors", "metrics", "_metric {}", "runs"
 
 
-def _run(record: Row, file: File) -> str | None:
-    """Return the run of a log, which the table of evals names before the samples come."""
-    runs = cast("dict[str, str]", file.kept)
-    log = as_text(record.get("eval_id"))
-    if log is None:
-        return None
-    if log not in runs:
-        model, task = as_text(record.get("model")), as_text(record.get("task_name")) or FORMAT.benchmark
-        version, status = as_text(record.get("task_version")), as_text(record.get("status"))
-        runs[log] = file.run(model, log, benchmark=task, task_version=version, status=status)
-    return runs[log]
-
-
-def _samples(records: list[dict[str, Any]], file: File) -> pl.DataFrame:
+def _samples(records: list[Row], file: FormatFile[Row]) -> tuple[list[Row], pl.Series]:
+    """Put factors and metrics of samples where they are looked for; publish the scores of logs, which hold no samples."""
+    if "sample_id" not in records[0]:
+        for record in file.one_by_one(records):
+            _log(record, file)
+        return [], file.locators
     metadata, scorers = _layout(tuple(records[0]))
-    odd = {name: [_value(record.get(name)) for record in records] for name in ("error", "limit", "log_viewer")}
-    columns = {
-        "run": [_run(record, file) for record in records],
-        "item": texts([record.get("id") for record in records]),
-        "trial": counts([record.get("epoch") for record in records]) - 1,
-        "latency_s": amounts([record.get("total_time") for record in records]),
-        "link": texts(odd["log_viewer"]),
-        "locator": file.locators,
-        "limit_reached": texts(odd["limit"]),
-        "_error": first_lines(odd["error"]),
-    }
-    frame = pl.DataFrame(columns, schema_overrides={"run": pl.String}).with_row_index("_row")
-    frame = file.without(frame, pl.col("run").is_null(), "no eval_id")
-    frame = file.without(frame, pl.col("item").is_null(), "no id")
-    frame = frame.with_columns(trial=pl.when(pl.col("trial") >= 0).then("trial"))
-    if frame["trial"].null_count():
-        numbers = file.trials(frame.select("run", "item", pl.col("trial").is_null()))
-        frame = frame.with_columns(trial=pl.col("trial").fill_null(numbers))
-    frame = file.without(frame, file.copies(frame.select("run", "item", "trial")), "repeated samples")
-    rows: list[int] = frame["_row"].to_list()
-    kept = [records[row] for row in rows]
-    if metadata:
-        known = [{name: _value(record[_METADATA + name]) for name in metadata} for record in kept]
-        frame = frame.hstack(columns_of_rows([file.factors.of(each) for each in known], "outcomes"))
-    shared, failures = frame.drop("_row", "_error"), frame["_error"].to_list()
-    given: list[tuple[str, list[object]]] = []
-    late: list[tuple[int, Row, str | None]] = [
-        (at, unscored(why, error=True), None) for at, why in enumerate(failures) if why
-    ]
-    if not scorers:
-        late += [(at, unscored("the sample has no score"), None) for at, why in enumerate(failures) if not why]
+    for record in {record.get("eval_id"): record for record in reversed(records)}.values():
+        _run(record, file)
+    for record in records if metadata else ():
+        record[_FACTORS] = {name: _value(record[_METADATA + name]) for name in metadata}
+    metrics: dict[str, str] = {}
     for scorer in scorers:
-        cells_ = [_value(record[_SCORE + scorer]) for record in kept]
-        values = [
-            UNSET if why or cell is None else cell_value(cell) for cell, why in zip(cells_, failures, strict=True)
-        ]
-        late += [
-            (at, unscored("the sample has no score of this scorer"), scorer)
-            for at, (value, why) in enumerate(zip(values, failures, strict=True))
-            if value is UNSET and not why
-        ]
-        for metric, found in metrics_of(scorer, values):
-            file.gives(scorer, metric)
-            given.append((metric, found))
-    if late:
-        places, said, of = map(list, zip(*sorted(late, key=itemgetter(0)), strict=True))
-        file.wait(shared[places].hstack(states(said)), of)
-    return outcomes_of(shared, given, {}, _grade)[0]
+        values = [cell_value(record[_SCORE + scorer]) for record in records]
+        if not any(isinstance(value, dict | list) for value in values):
+            metrics[scorer] = _SCORE + scorer
+            continue
+        given = [UNSET if _value(value) is None else value for value in values]
+        for metric, found in metrics_of(scorer, given):
+            metrics[metric] = _METRIC.format(metric)
+            for record, value in zip(records, found, strict=True):
+                record[metrics[metric]] = None if value is UNSET else value
+    file.kept[_METRICS] = metrics
+    return records, file.locators
 
 
-def _log(record: Row, run: str, file: File) -> None:
+def _scores(_: Sequence[Row], file: FormatFile[Row]) -> Mapping[str, str]:
+    return file.kept[_METRICS]  # pyright: ignore[reportReturnType]
+
+
+def _grade(value: object) -> Said:
+    return read_grade(_value(value))
+
+
+def _arranged(frame: pl.DataFrame, file: FormatFile[Row]) -> pl.DataFrame:
+    frame = file.named(frame, _log="eval_id", item="id")
+    words = pl.col("error", "limit_reached", "link").replace([*_NO_VALUE], None)
+    frame = frame.with_columns(words, trial=pl.when(pl.col("trial") > 0).then(pl.col("trial") - 1))
+    if frame["trial"].null_count():
+        numbers = file.trials(frame.select("_log", "item", pl.col("trial").is_null()))
+        frame = frame.with_columns(trial=pl.col("trial").fill_null(numbers))
+    frame = file.without(frame, file.copies(frame.select("_log", "item", "trial")), "repeated samples")
+    return frame.with_columns(run=pl.col("_log").replace_strict(as_dict(file.kept.get(_RUNS)), return_dtype=pl.String))
+
+
+def _run(record: Row, file: FormatFile[Row]) -> str | None:
+    """Return the run of a row's log: as the table of evals says, which is read first, else as the columns of its samples do."""
+    runs = cast("dict[str, str]", file.kept.setdefault(_RUNS, {}))
+    if (log := as_text(record.get("eval_id"))) and log not in runs:
+        benchmark = as_text(record.get("task_name")) or FORMAT.benchmark
+        about = {name: as_text(record.get(name)) for name in ("task_version", "status")}
+        runs[log] = file.run(as_text(record.get("model")), log, benchmark=benchmark, **about)
+    return runs.get(log or "")
+
+
+def _log(record: Row, file: FormatFile[Row]) -> None:
     n = as_count(record.get("completed_samples"))
+    if (run := _run(record, file)) is None:
+        file.leave_out("no eval_id")
+        return
     for name, value in record.items():
         metric = name.removeprefix(_SCORE)
         if name == metric or metric.startswith(f"{_HEADLINE}_") or metric.endswith(_STDERR) or value is None:
             continue
         error = record.get(f"{_SCORE}{metric.rpartition('_')[0]}{_STDERR}")
-        created = as_time(record.get("created"))
-        file.publish(value, run, metric, error=error, n=n, date=created.date() if created else None)
-
-
-def _grade(value: object) -> Said:
-    said = read_grade(value)
-    score = score_of(said)
-    return said if score is None else score
+        file.publish(value, run, metric, error=error, n=n, date=day_of(record.get("created")))
 
 
 @lru_cache
@@ -164,7 +134,7 @@ def _holds_samples(path: Path) -> bool:
         return True  # reading it says why, and it must not keep others from being read
 
 
-FORMAT: Final = Format(
+FORMAT: Final[Format[Any]] = Format(
     name="inspect-frames",
     title="Inspect AI's data frames: samples_df, evals_df (.csv, .parquet)",
     version="1",
@@ -176,7 +146,20 @@ FORMAT: Final = Format(
         Sign("eval_id task_id run_id model total_samples", shapes=TABLE),
     ),
     record=dict[str, Any],
-    columns=_columns,
+    inner=_samples,
+    fields={
+        "item": "id",
+        "trial": "epoch",
+        "latency_s": "total_time",
+        "link": "log_viewer",
+        "limit_reached": "limit",
+        "error": "error",
+        "*": _FACTORS,
+        "_log": "eval_id",
+    },
+    scores=_scores,
+    reads=_grade,
+    arranged=_arranged,
     called="rows",
     grouped=_grouped,
     failed="{n} scores are of samples that failed; they are errors, and Inspect's own averages drop them",
