@@ -23,9 +23,10 @@ from evalstats.errors import InputError
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, plain_name, read_head
 from evalstats.loaders.every_eval_ever_annex import FAULTS as ANNEX_FAULTS
 from evalstats.loaders.every_eval_ever_annex import Annex, ExportedSample, NotExportedError, annex_of
+from evalstats.loaders.format import Sign
 from evalstats.loaders.format_columns import amounts, counts, states
 from evalstats.loaders.published_numbers import PublishedRows, between
-from evalstats.loaders.rows import GroupCounter, Ranges, Row, Said, held, metric_row, scored, told, unscored
+from evalstats.loaders.rows import Factors, GroupCounter, Ranges, Row, Said, held, metric_row, scored, told, unscored
 from evalstats.loaders.typed_records import TypedRecords, converted
 from evalstats.loaders.values import (
     as_amount,
@@ -49,8 +50,6 @@ from evalstats.schema.tables import columns_of_rows, frame_from_rows
 
 _SAMPLES: Final = "_samples.jsonl"
 _NESTED: Final = ("detailed_evaluation_results", "detailed_evaluation_results_per_samples")
-_MAX_FACTORS, _FACTOR_CHARS = 30, 200
-_FACTOR: Final = re.compile(r"[A-Za-z]\w{0,40}")
 # What converters write into `metadata` that tells of the row and not of the sample.
 _NO_FACTORS: Final = frozenset(
     {*column_names("outcomes"), "epoch", "doc_hash", "target_hash", "lm_eval_metrics", "stop_reason"}
@@ -136,6 +135,13 @@ class _Shared(NamedTuple):
 _CELLS: Final = {"item": pl.String, "trial": pl.Int64, "prompt_hash": pl.String, "_place": pl.Int64}
 
 
+_SIGNS: Final = (
+    Sign("evaluation_results", 0.95, some="evaluation_id schema_version source_metadata"),
+    Sign("evaluation_id sample_id", 0.95, some="model_id interaction_type"),
+    Sign("object_path object_uuid record_type", 0.7, skip="an index of logs"),
+)
+
+
 class EveryEvalEverLoader:
     """Loader of Every Eval Ever's logs and samples, one by one, as a datastore's tree, or as lists of them."""
 
@@ -145,16 +151,7 @@ class EveryEvalEverLoader:
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a log by its results and model, samples by their ids, and an index of logs, which holds no results."""
-        if head.shape not in {"object", "array", "lines"}:
-            return None
-        keys = head.keys
-        if "evaluation_results" in keys and keys & {"evaluation_id", "schema_version", "source_metadata"}:
-            return Match(confidence=0.95, reason="evaluation_results with evaluation_id or schema_version")
-        if keys >= {"evaluation_id", "sample_id"} and keys & {"model_id", "interaction_type"}:
-            return Match(confidence=0.95, reason="samples with evaluation_id, sample_id and model_id")
-        if keys >= {"object_path", "object_uuid", "record_type"}:
-            return Match(confidence=0.7, reason="an index of logs", skip=True)
-        return None
+        return next((match for sign in _SIGNS if (match := sign.match(head)) is not None), None)
 
     def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
         """Put samples with the log of the same name in the same folder; without one they stand alone."""
@@ -181,7 +178,7 @@ class EveryEvalEverLoader:
                 yield from reading.samples(path)
         yield Rows(table="aggregates", rows=reading.numbers.rows)
         yield Rows(table="metrics", rows=reading.metrics())
-        yield Rows(table="runs", rows=[log.row for log in reading.runs.values()])
+        yield Rows(table="runs", rows=reading.run_rows())
         yield from reading.problems()
 
 
@@ -203,8 +200,7 @@ class _Reading:
         self._trials, self._met = GroupCounter(), GroupCounter()
         self._asked: dict[int, str | None] = {}  # by the hash of an id: the digest of what its first sample asks
         self._shared: dict[tuple[object, ...], _Shared] = {}
-        # names met in `metadata`: whether each is kept as a factor
-        self._factors: dict[str, bool] = {}
+        self._factors = Factors()
         self._problems: list[Problem] = []
         self._told: list[str] = []
         self._expected: int | None = None
@@ -462,8 +458,11 @@ class _Reading:
                 latency_s=amounts([get(sample.performance, "latency_ms") for sample in kept]) / 1000
             )
         if any(sample.metadata for sample in kept):
-            factors = columns_of_rows([self._described(as_dict(sample.metadata)) for sample in kept], "outcomes")
-            frame = frame.hstack(factors)
+            known = [
+                {name: value for name, value in as_dict(sample.metadata).items() if name not in _NO_FACTORS}
+                for sample in kept
+            ]
+            frame = frame.hstack(columns_of_rows([self._factors.of(each) for each in known], "outcomes"))
         frame = frame.with_columns(pl.col("trial").fill_null(self._trials.next(frame.select("_place", "item"))))
         again = self._met.again(frame.select("_place", "item", "trial"))
         self._counts[_TWICE] += int(again.sum())
@@ -473,22 +472,10 @@ class _Reading:
             self._ranges.add_frame(part, part["benchmark"][0])
         yield Frame(table="outcomes", frame=frame)
 
-    def _described(self, metadata: Row) -> Row:
-        """Return what is known of the sample besides (subject, difficulty, ...), as factors."""
-        found: Row = {}
-        for name, value in metadata.items():
-            kept = self._factors.get(name)
-            text = None if kept is False else as_text(value)
-            if text is None or len(text) > _FACTOR_CHARS:
-                continue
-            if kept is None:
-                kept = name not in _NO_FACTORS and _FACTOR.fullmatch(name) is not None
-                if kept and sum(self._factors.values()) >= _MAX_FACTORS:
-                    continue
-                self._factors[name] = kept
-            if kept:
-                found[name] = text
-        return found
+    def run_rows(self) -> list[Row]:
+        """Return the runs, of which those that evalstats did not export have factors by their own names."""
+        own: Row = {"factor_names": self._factors.own_names}
+        return [log.row if log.annex else log.row | own for log in self.runs.values()]
 
     def metrics(self) -> list[Row]:
         """Describe the metrics: as declared, and by the scores seen where nothing is declared or only 0 and 1 were seen."""
@@ -599,7 +586,6 @@ def _settings(record: Row, evaluation_id: str) -> Row:
         "harness": None if harness.lower() in _UNKNOWN else harness,
         "harness_version": None if version.lower() in _UNKNOWN else version,
         "timestamp": as_time(record.get("evaluation_timestamp")) or as_time(record.get("retrieved_timestamp")),
-        "factor_names": [],
         "dependence": [],
         "config": json_text({name: value for name, value in config.items() if value}),
     }
