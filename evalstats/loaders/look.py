@@ -20,7 +20,7 @@ from evalstats.loaders.blocks import EACH, SHOWN_COLUMNS, flat, listings, orient
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
-from evalstats.loaders.published_columns import has_items_across, is_absent, prices_in
+from evalstats.loaders.published_columns import has_items_across, is_absent
 from evalstats.loaders.roles import ROLES, SURE, is_called_score, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn, looks_like_score
 from evalstats.loaders.values import as_dict, as_list, as_number, dicts, json_or_none
@@ -272,8 +272,6 @@ def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
         return f"Column {twice!r} appears twice in its header; rename one of the two"
-    if prices := prices_in(columns, rows):
-        return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"
     if has_items_across(columns, rows):
         return "Its rows are models and its columns items; turn it round: a row for each item, a column for each model"
     return ""

@@ -67,7 +67,7 @@ _LEVEL_NAMES: Final = ("conf_level", "level", "confidence_level")
 # Numbers that say something of a model and are no score of it.
 _FACTS: Final = re.compile(
     r"(?:.*_)?(?:rank|position|place|params|parameters|param_count|size|size_b|params_b|year|avg_length|avg_tokens|"
-    r"output_length|context|context_length|context_window)|#params|#"
+    r"output_length|context|context_length|context_window|max_tokens|max_output_tokens|max_input_tokens|rpm|tpm|cutoff)|#params|#"
 )
 # What a model costs to use is no score of it.
 _PRICES: Final = re.compile(
@@ -75,10 +75,6 @@ _PRICES: Final = re.compile(
     r"(?:.*_)?(?:costs?|usd|dollars?)(?:_.*)?_(?:per|in|out|input|output|prompt|completion|cached|tokens?|mtok|1k|1m)(?:_.*)?|"
     r"(?:.*_)?(?:per|in|input|output|prompt|completion|cached|tokens?|mtok|1k|1m)(?:_.*)?_(?:costs?|usd|dollars?)(?:_.*)?|"
     r"(?:.*_)?(?:input|output|prompt|completion)(?:_.*)?_(?:1k|1m|mtok|per_million|per_token)(?:_.*)?"
-)
-# What such a list may hold besides.
-_CAPACITIES: Final = re.compile(
-    r"costs?|usd|(?:.*_)?(?:max|context|window|limit|rpm|tpm|tokens?|throughput|cutoff|batch|cache|discount)(?:_.*)?"
 )
 _SPREADS: Final = re.compile(r"(?:.*_)?(?:std|sd|stdev|std_dev|stddev|variance|var)|(?:std|stdev|stddev)_(?!err).+")
 
@@ -186,21 +182,6 @@ def count_of(value: object) -> object:
     """
     text = value.strip() if isinstance(value, str) else ""
     return re.sub(r"[, ]", "", text) if _THOUSANDS.fullmatch(text) else value
-
-
-def prices_in(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
-    """Return the columns of prices of a table that holds no other numbers of its models; none for any other table.
-
-    >>> prices_in(["model", "input_price", "context"], [{"model": "m", "input_price": 0.1, "context": 8000}])
-    ['input_price']
-    """
-    model = model_column(columns)
-    if model is None or item_column(columns) is not None:
-        return []
-    numeric = _numeric([name for name in columns if name != model], records)
-    prices = [name for name in numeric if is_price(name)]
-    others = [plain(name) for name in numeric if name not in prices]
-    return prices if all(_CAPACITIES.fullmatch(name) or _FACTS.fullmatch(name) for name in others) else []
 
 
 def model_column(columns: Iterable[str]) -> str | None:
@@ -323,8 +304,6 @@ def published_in(
     long = any(len(cell) > MAX_FACTOR_CHARS for row in records for cell in row.values() if isinstance(cell, str))
     if map_ is None and (long or has_items_across(columns, records)):
         return "its rows are items"
-    if prices := prices_in(columns, records):
-        return f"is a list of prices ({', '.join(prices)}), which are no scores"
     why = "no column names the model; call it model"
     numeric = _numeric(columns, records)
     # Their cells all say how certain a number is: `±2`, `[0.1, 0.3]`.

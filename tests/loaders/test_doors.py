@@ -681,9 +681,9 @@ def test_prices_are_no_scores(tmp_path: Path, header: str) -> None:
     path.write_text(
         f"model,{header}\n" + "".join(f"{m},{','.join(['0.5'] * n)}\n" for m in ("gpt-4o", "claude", "gemini"))
     )
-    with pytest.raises(InputError, match=r"It is a list of prices .*which are no scores"):
+    with pytest.raises(InputError, match=r"no known format.*no column looks like a score"):
         read(path)
-    with pytest.raises(InputError, match="is a list of prices"):
+    with pytest.raises(InputError, match="no column but 'model' holds scores"):
         read(path, format="score-table", strict=True)
 
 
