@@ -13,6 +13,7 @@ from itertools import combinations, product
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from evalstats.errors import Option, together
 from evalstats.loaders.arena_cells import labelled
@@ -23,7 +24,6 @@ from evalstats.loaders.roles import (
     ANSWERS,
     ASKED,
     CALLED,
-    ENDING,
     JUDGES,
     ROLES,
     SCORERS,
@@ -86,12 +86,17 @@ def as_options(pairs: Iterable[str]) -> str:
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a column map that fit a table, how well they do, whether nothing rivals them, and whether no row is an item."""
+    """Options of a column map that fit a table, and how well they do.
+
+    `is_sure` says that each role is clear, and of the best that nothing rivals it; `published` that no row is an item. Two that
+    read the same rows alike have the same in `reads`.
+    """
 
     options: tuple[str, ...]
     weight: float = 0.0
     is_sure: bool = False
     published: bool = False
+    reads: tuple[object, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -110,8 +115,9 @@ def assigned(
     What `given` says of columns is kept to.
 
     >>> rows = [{"qid": "q1", "llm": llm, "ok": True} for llm in ("gpt-4o", "claude")]
-    >>> assigned(["qid", "llm", "ok"], rows)[0]
-    Assignment(options=('item=qid', 'score=ok', 'model=llm'), weight=3.0, is_sure=True, published=False)
+    >>> best = assigned(["qid", "llm", "ok"], rows)[0]
+    >>> best.options, best.weight, best.is_sure
+    (('item=qid', 'score=ok', 'model=llm'), 3.0, True)
     >>> sides = AskedNames(sides=frozenset({"old", "new"}))
     >>> assigned(["qid", "old", "new"], [{"qid": "q1", "old": 1, "new": 0}], sides)[0].options
     ('item=qid', 'models=old,new')
@@ -144,28 +150,23 @@ def assigned(
     best, *others = sorted(fits, key=lambda fit: -fit.weight)
     rivals = [fit for fit in others if fit.reads != best.reads]
     alone = not rivals or best.weight - rivals[0].weight >= _MARGIN
-    is_sure = alone and best.is_clear
+    is_sure = alone and best.is_sure
     # Whether rows that nothing tells apart are repeats is asked when they are read.
     sure = tuple(option for option in best.options if not is_sure or option != f"trial={ORDER}")
     most = max((fit.weight for fit in fits if not fit.published), default=0.0)
-    near = {fit.options: fit for fit in reversed(rivals) if fit.weight > most - 1}
-    return [
-        Assignment(options=sure, weight=round(best.weight, 2), is_sure=is_sure, published=best.published),
-        *(
-            Assignment(options=fit.options, weight=round(fit.weight, 2), published=fit.published)
-            for fit in reversed(near.values())
-        ),
-    ]
+    near = {fit.options: replace(fit, is_sure=False) for fit in reversed(rivals) if fit.weight > most - 1}
+    return [replace(best, options=sure, is_sure=is_sure), *reversed(near.values())]
 
 
-def _published(columns: Sequence[str], records: Sequence[Record]) -> list["_Fit"]:
+def _published(columns: Sequence[str], records: Sequence[Record]) -> list[Assignment]:
     """Fit a table of published scores: its rows are systems, or parts of benchmarks, and no items."""
     found = published_in(*parted(columns, records))
     if isinstance(found, str):
         return []
     options = (f"model={found.model}", *(f"{name}={column}" for name, column in found.labels.items() if column != name))
     # Nothing being an item and numbers in each row count as an item and a score by name.
-    return [_Fit(options, found.weight + 2, ("published",), found.weight >= _ENOUGH, published=True)]
+    weight, is_sure = found.weight + 2, found.weight >= _ENOUGH
+    return [Assignment(options=options, weight=weight, is_sure=is_sure, published=True, reads=("published",))]
 
 
 def _votes(columns: Sequence[SampledColumn]) -> Assignment | None:
@@ -225,16 +226,6 @@ def _says_who_won(column: SampledColumn, sides: tuple[SampledColumn, SampledColu
     )
 
 
-class _Fit(msgspec.Struct, frozen=True):
-    """One assignment: its options, its weight, what tells it from others that read the same rows, whether each role is sure."""
-
-    options: tuple[str, ...]
-    weight: float
-    reads: tuple[object, ...]
-    is_clear: bool
-    published: bool = False
-
-
 Weighed = tuple[float, SampledColumn | None]
 # Columns of a model each: how likely, which, as a map writes them, whether that is sure, and which others would make it doubtful.
 _Models = tuple[float, Sequence[SampledColumn], str, bool, Sequence[SampledColumn]]
@@ -273,7 +264,7 @@ class _Table:
                 return column
         return None
 
-    def fits(self) -> list[_Fit]:
+    def fits(self) -> list[Assignment]:
         """Return every assignment of the likeliest columns."""
         items, models = self._items(), self._models()
         scores = [*((weight, columns, "score") for weight, columns in self._scores()), *self._levels()]
@@ -334,9 +325,6 @@ class _Table:
                 # The epochs of a training are no repetitions, and what is merely numbered may be something else.
                 is_sure = "epoch" not in columns[0].tokens and (option == "judges" or not numbers)
                 found.append((1.0 if is_sure else 0.6, columns, option))
-        crossed = tuple(column for column in self.free if column.name in self.pairs)
-        if crossed and all(column.scored == 1 for column in crossed) and "judge" not in self.given.columns:
-            found.append((0.6, crossed, "judges"))  # criteria by judge
         return found
 
     def _scores(self) -> list[tuple[float, tuple[SampledColumn, ...]]]:
@@ -360,9 +348,6 @@ class _Table:
         scored = {word for word in SCORERS if first[word] > 1}
         sure |= {c.name for _, c in weighed if c.words.split("_")[0] in scored and c.is_measured and "," not in c.name}
         named = [column for column in self.columns if column.name in sure]
-        # What stands beside the model sums up its rows where these have scores of their own.
-        about = {c.name.rpartition(".")[0] for c in self.columns if c.named("model") >= ENDING} - {""}
-        named = [c for c in named if c.name.rpartition(".")[0] not in about] or named
         # The score itself stands beside what it was at first (`initial_is_correct`).
         named = [c for c in named if not any(c.words.endswith(f"_{other.words}") for other in named)]
         named = [] if self.metric is not None else named
@@ -392,7 +377,7 @@ class _Table:
 
     def _long(
         self, of_item: Weighed, of_score: tuple[float, tuple[SampledColumn, ...], str], of_model: Weighed
-    ) -> _Fit | None:
+    ) -> Assignment | None:
         """Fit a table with a row for each item and model, whose columns of scores are metrics, repetitions or judges."""
         (item_weight, item), (score_weight, scores, called), (model_weight, model) = of_item, of_score, of_model
         chosen = [column for column in (item, *scores, model) if column is not None]
@@ -437,7 +422,8 @@ class _Table:
             tuple(column.name for column in scores),
             None if model is None or len(model.levels) == 1 else model.partition,
         )
-        return _Fit(tuple(options), item_weight + score_weight + model_weight - against, reads, is_clear)
+        weight = item_weight + score_weight + model_weight - against
+        return Assignment(options=tuple(options), weight=weight, is_sure=is_clear, reads=reads)
 
     def _apart(
         self, item: SampledColumn, model: SampledColumn | None, rest: Sequence[SampledColumn]
@@ -509,8 +495,6 @@ class _Table:
             column for column in rest if column.is_complete and column.source not in used and column is not self.metric
         ]
         judges = [c for c in self.judges if c in whole and c.name != "judge"]
-        # Where item and score are called so, all else is taken for what it is called.
-        judges = [] if {"item", "score"} <= {*self.given.columns} else judges
         options = [f"judge={column.source}" for column in judges[:1] if not {"judge", "judges"} & told]
         if item is None:  # rows of one user or session are no independent ones
             options += [f"dependence={column.name}" for column in whole if _SOMEBODY & column.tokens][:1]
@@ -518,13 +502,13 @@ class _Table:
             options += _scale(scores[0])
         return options
 
-    def _wide(self, items: Sequence[Weighed]) -> list[_Fit]:
+    def _wide(self, items: Sequence[Weighed]) -> list[Assignment]:
         """Fit a table with columns of scores for each model."""
         if {"score", "model", "metric"} & {*self.given.columns, *self.given.constants} or self.metric is not None:
             return []
         if any(column.named("metric") >= SURE for column in self.columns):  # its rows are metrics
             return []
-        found: list[_Fit] = []
+        found: list[Assignment] = []
         for (weight, columns, text, sure, rivals), (of_item, item) in product(
             [*self._side_by_side(), *self._crossed()], items
         ):
@@ -549,7 +533,7 @@ class _Table:
             doubt = absent or any(column in rivals for column in rest)
             clear = of_item >= _ENOUGH and sure and told and not doubt and self.n_rows > 0
             reads = (None if item is None else item.partition, "models", text)
-            found.append(_Fit(options, weight + of_item, reads, clear))
+            found.append(Assignment(options=options, weight=weight + of_item, is_sure=clear, reads=reads))
         return found
 
     def _side_by_side(self) -> Iterator[_Models]:
@@ -585,8 +569,6 @@ class _Table:
     def _listed(self, columns: Sequence[SampledColumn], called: str) -> str:
         """Write columns as a map does; with a star what is no metric, and all of an object or list or called alike as scores."""
         names = [column.name for column in columns]
-        if called == "judges" and {*names} == self.pairs:
-            return ",".join(self.crossed[1])
         if called != "score" and self.asked.sides.isdisjoint(names):
             head, tail = _shared_start(names), _shared_start([name[::-1] for name in names])[::-1]
             alike = [c.name for c in self.columns if side_in(c.name, [f"{head}*{tail}"])]
