@@ -132,16 +132,9 @@ def from_frame(
             f"{of_file}={named[of_file]!r} is for files; a frame has none: give {of_file}='@NAME', or a column"
         )
     table = _as_table(_with_index(frame, (*named.values(), *scores)))
-    codes = unscored if isinstance(unscored, float | int | str) else list(unscored)
-    facts = {
-        "values": values,
-        "metrics": metrics,
-        "scale": scale,
-        "dependence": [*names_of(dependence)],
-        "unscored": codes,
-    }
+    facts = {"values": values, "metrics": metrics, "scale": scale, "repeats": repeats}
+    facts |= {"dependence": [*names_of(dependence)], "unscored": as_codes(unscored)}
     map_ = frame_map(named, scores, table.columns, facts, higher_is_better=higher_is_better)
-    map_ = map_ if repeats is None else map_.overlaid(ColumnMap.from_options([f"repeats={repeats}"]))
     if item is not None and scores:
         return tidy_frame(table, map_)
     data, _ = _completed(table, map_, NOTHING_ASKED)
@@ -244,7 +237,7 @@ def _as_call(options: Iterable[str]) -> str:
 
 def frame_map(
     named: Mapping[str, str | None],
-    score: Iterable[str],
+    scores: Iterable[str],
     columns: Iterable[str],
     facts: Mapping[str, object],
     *,
@@ -252,26 +245,23 @@ def frame_map(
 ) -> ColumnMap:
     """Return the column map that the arguments of `from_frame` make for a table with these columns; `facts` are parts of it."""
     map_ = ColumnMap.from_pairs((name, source) for name, source in named.items() if source is not None)
-    scores, directions = _with_directions(score, columns)
-    if higher_is_better is not None:
-        directions[""] = higher_is_better
-    tables: dict[str, object] = {name: part for name, part in facts.items() if part not in (None, [])}
-    tables |= {"columns": {"score": scores}} if scores else {}
-    told = ColumnMap.from_tables(tables, where="from_frame")
+    have, names = {*columns}, list[str]()
+    directions = {} if higher_is_better is None else {"": higher_is_better}
+    for score in scores:  # "wer:lower" says two things, unless there is a column of that name
+        column, _, way = score.rpartition(":")
+        is_directed = score not in have and column in have and way in WAYS
+        names.append(column if is_directed else score)
+        directions |= {column: WAYS[way]} if is_directed else {}
+    tables = {**facts, "columns": {"score": names} if names else {}}
+    told = ColumnMap.from_tables(
+        {name: part for name, part in tables.items() if part not in (None, [], {})}, where="from_frame"
+    )
     return map_.overlaid(replace(told, directions=directions))
 
 
-def _with_directions(scores: Iterable[str], columns: Iterable[str]) -> tuple[list[str], dict[str, bool]]:
-    """Take "wer:lower" apart, unless there is a column of that name."""
-    have, names, directions = set(columns), list[str](), dict[str, bool]()
-    for score in scores:
-        column, _, way = score.rpartition(":")
-        if score not in have and column in have and way in WAYS:
-            directions[column] = WAYS[way]
-            names.append(column)
-        else:
-            names.append(score)
-    return names, directions
+def as_codes(unscored: float | str | Iterable[float | str]) -> list[float | str]:
+    """Return one value that stands for no score, or several, as a list."""
+    return [unscored] if isinstance(unscored, float | int | str) else list(unscored)
 
 
 def tidy_frame(
