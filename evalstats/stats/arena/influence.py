@@ -161,8 +161,9 @@ def largest_influences(steps: StepsWithout, *, n_clusters: int | None = None) ->
 
 def _refitted(steps: StepsWithout, code: int, first: int) -> Influence | None:
     fit, mine = steps.fit, steps.codes == code
+    rest = steps.rows.reweighted(np.where(mine, 0.0, 1.0))  # which is quicker than to take the other rows
     try:
-        new = fit_strengths(steps.rows.take(~mine), ties=fit.ties, prior=fit.prior, start=fit)
+        new = fit_strengths(rest, ties=fit.ties, prior=fit.prior, start=fit)
     except CannotAnswerError:
         return None
     moves = new.strengths - fit.strengths
