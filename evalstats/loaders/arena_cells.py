@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Final
 
@@ -12,8 +13,8 @@ import polars as pl
 
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts
 
-# ast.literal_eval refuses deep nesting by itself; a cell longer than this is no cell of metadata.
-MAX_CELL_CHARS = 100_000
+# ast.literal_eval refuses deep nesting by itself; a cell longer than this is no cell of metadata, or no conversation.
+MAX_CELL_CHARS, _MAX_TALK_CHARS = 100_000, 2_000_000
 
 _PYTHON_TOKEN = re.compile(r"'[^']*'|\b(?:True|False|None)\b")
 _JSON_WORD = {"True": "true", "False": "false", "None": "null"}
@@ -84,25 +85,31 @@ class VoteOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def structured(value: object) -> dict[str, object] | None:
-    """Return an object that may stand as text: JSON, or Python's way of writing a dict. None where it cannot be read.
+    """Return an object that may stand as text. None where it cannot be read."""
+    return as_dict(parsed(value, MAX_CELL_CHARS) if isinstance(value, str) else value) or None
+
+
+def parsed_list(cell: str) -> list[object] | None:
+    """Return a list that stands as text. None for anything else."""
+    value = parsed(cell, _MAX_TALK_CHARS) if cell.lstrip().startswith("[") else None
+    found = as_list(value)
+    return found if found or value == [] else None
+
+
+def parsed(cell: str, most_chars: int) -> object:
+    """Return what stands as text: JSON, or what Python prints. None where it cannot be read, or is longer.
 
     Pandas writes nested cells of a CSV file as Python would print them: single quotes, None, True, `array([...])`.
     """
-    if not isinstance(value, str):
-        return as_dict(value) or None
-    if len(value) > MAX_CELL_CHARS:
+    if len(cell) > most_chars:
         return None
-    # Without double quotes and backslashes a Python dict differs from JSON in three words only; that is the fast way.
-    plain = '"' not in value and "\\" not in value
-    as_json = _PYTHON_TOKEN.sub(_json_token, value) if plain else value
-    try:
-        return as_dict(json.loads(as_json)) or None
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return as_dict(ast.literal_eval(_ARRAY.sub(lambda match: "(" if "array" in match[0] else "", value))) or None
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None
+    # Without double quotes and backslashes what Python prints differs from JSON in three words only; that is the fast way.
+    plain = '"' not in cell and "\\" not in cell
+    with suppress(ValueError, RecursionError):
+        return json.loads(_PYTHON_TOKEN.sub(_json_token, cell) if plain else cell)
+    with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return ast.literal_eval(_ARRAY.sub(lambda match: "(" if "array" in match[0] else "", cell))
+    return None
 
 
 def _json_token(match: re.Match[str]) -> str:
@@ -207,8 +214,6 @@ def tags_of(categories: Mapping[str, object]) -> tuple[list[str], dict[str, int]
 
 SIDES: Final = ("a", "b")
 ANSWERS: Final = frozenset(f"{name}_{side}" for name in ("conversation", "response") for side in SIDES)
-# Parsing a cell that Python printed takes long; a longer one is not parsed.
-_MAX_CELL_CHARS: Final = 2_000_000
 
 # Names that are also words, people or stars (Nova, Phi, Yi, Solar) are left out. Gemini and Claude are kept by their context.
 _MODELS = (
@@ -329,18 +334,3 @@ def _of_cell(cell: str, *, plain: bool) -> bool | None:
         return True if plain else None
     said = _said(messages)
     return None if said is None else tells_its_name(said)
-
-
-def parsed_list(cell: str) -> list[object] | None:
-    """Return a list that stands as text: JSON, or Python's way of writing it. None for anything else."""
-    if len(cell) > _MAX_CELL_CHARS or not cell.lstrip().startswith("["):
-        return None
-    for read in (json.loads, ast.literal_eval):
-        try:
-            value: object = read(cell)
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            continue
-        found = as_list(value)
-        if found or value == []:
-            return found
-    return None

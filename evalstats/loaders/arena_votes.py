@@ -14,7 +14,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from evalstats.errors import InputError, Option, UnreadableFileError
-from evalstats.loaders.arena_cells import ANSWERS, MAX_CELL_CHARS, VoteOutcome, labelled, parsed_list, sides_of
+from evalstats.loaders.arena_cells import ANSWERS, MAX_CELL_CHARS, VoteOutcome, labelled, parsed, sides_of
 from evalstats.loaders.arena_records import (
     NUMBER,
     PLACE,
@@ -124,9 +124,7 @@ def _ranks(ranking: object, models: list[str]) -> list[int] | None:
 
 def _listed(value: object) -> list[object]:
     """Return a list, which a cell of a CSV file holds as text."""
-    if isinstance(value, str):
-        return (parsed_list(value) or []) if len(value) <= MAX_CELL_CHARS else []
-    return as_list(value)
+    return as_list(parsed(value, MAX_CELL_CHARS) if isinstance(value, str) else value)
 
 
 _SHAPES = frozenset({"text", "lines", "array", "parquet"})
