@@ -354,7 +354,8 @@ def _tokens(frame: pl.DataFrame) -> Iterator[tuple[str, list[object] | pl.Series
     if METADATA in frame.columns and frame.schema[METADATA] != pl.String:
         return
     for side in SIDES:
-        talks = column_of_objects(frame, f"{TOKENS}_{side}") or column_of_objects(frame, f"conversation_{side}")
+        names = (f"{TOKENS}_{side}", f"conversation_{side}")
+        talks = next((frame[name].to_list() for name in names if frame.schema.get(name) == pl.Object), list[object]())
         counted = [
             [as_number(message.get("num_tokens")) for message in dicts(talk) if message.get("role") == "assistant"]
             for talk in talks
@@ -364,11 +365,6 @@ def _tokens(frame: pl.DataFrame) -> Iterator[tuple[str, list[object] | pl.Series
                 f"assistant_tokens_{side}",
                 [None if None in each or not each else sum(part or 0.0 for part in each) for each in counted],
             )
-
-
-def column_of_objects(frame: pl.DataFrame, name: str) -> list[object]:
-    """Return the lists and objects of a column; nothing where it holds none."""
-    return frame[name].to_list() if frame.schema.get(name) == pl.Object else []
 
 
 def _tags(frame: pl.DataFrame, parts: Mapping[str, list[dict[str, object]]]) -> dict[str, pl.Series]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import narwhals as nw
@@ -246,25 +247,10 @@ _HASHED = 5_000_000  # votes, beyond which text is told apart by hashes: a table
 Packed = npt.NDArray[np.uint64]
 
 
-@record
-class VoteChunk:
-    """Votes of some whole clusters, equal votes of one cluster merged: arrays of one length.
-
-    `cell` are places in the arrays of the `VoteCells`, `cluster` codes in rising order (those of the next chunk go on where these
-    end), `weight` and `weight_squares` sums over the votes, `count` their number.
-    """
-
-    cell: Ints
-    cluster: Ints
-    weight: Floats
-    weight_squares: Floats
-    count: Ints
-
-
 def cluster_chunks(
     frame: object, cells: VoteCells, cluster: str, *, chunk_votes: int = CHUNK_VOTES
-) -> Iterator[VoteChunk]:
-    """Yield the votes of `cells` cluster by cluster, many clusters at a time.
+) -> Iterator[VoteRows]:
+    """Yield the votes of `cells` cluster by cluster, many clusters at a time; equal votes of one cluster are one row.
 
     `frame` is the table that the cells were made of; a lazy Polars frame is streamed, and any other engine counts cells by
     cluster itself, which come in one chunk. `cluster` is a column; a vote without a level is a cluster of its own. A chunk has
@@ -292,14 +278,14 @@ def cluster_chunks(
         end = _end(packed, order, begin + chunk_votes, bits)
         some = packed[begin:end] if order is None else packed[order[begin:end]]
         own = None if mass is None or order is None else mass[order[begin:end]]
-        chunk = _merged(some, own, bits, done)
+        chunk = _merged(cells, some, own, bits, done)
         yield chunk
-        done, begin = int(chunk.cluster[-1]) + 1, end
+        done, begin = int(chunk.clusters[0][-1]) + 1, end
 
 
 def _engine_chunks(
     source: "nw.LazyFrame[Any]", key: list[str], cells: VoteCells, *, weighted: bool
-) -> Iterator[VoteChunk]:
+) -> Iterator[VoteRows]:
     """Yield the votes of cells by cluster, counted by the engine that holds them: all clusters at once, then votes alone.
 
     Memory: about 100 bytes for each combination of cell and cluster.
@@ -310,7 +296,9 @@ def _engine_chunks(
     table = shared.with_columns(code.alias(_PACKED)).group_by(_PACKED, CELL).agg(pl.col(N, W, W2).sum())
     done = 0
     if table.height:
-        yield _chunk(table.sort(_PACKED, CELL))
+        table = table.sort(_PACKED, CELL)
+        cell, cluster, count, weight, squares = (table[name].to_numpy() for name in (CELL, _PACKED, N, W, W2))
+        yield _chunk(cells, cell, cluster, count=count, weight=weight, weight_squares=squares)
         done = int(code.max() or 0) + 1  # pyright: ignore[reportArgumentType] - a whole number
     # Votes of one weight each: then every one of them is its row's share.
     alike = [*key, *(["weight"] if weighted else [])]
@@ -321,13 +309,8 @@ def _engine_chunks(
     for begin in range(0, total, CHUNK_VOTES):
         votes = np.arange(begin, min(begin + CHUNK_VOTES, total), dtype=np.int64)
         row = np.searchsorted(ends, votes, side="right")
-        yield VoteChunk(
-            cell=cell[row].astype(np.int64),
-            cluster=done + votes,
-            weight=each[row],
-            weight_squares=each[row] * each[row],
-            count=np.ones(votes.size, dtype=np.int64),
-        )
+        weight, one = each[row], np.ones(votes.size, dtype=np.int64)
+        yield _chunk(cells, cell[row], done + votes, count=one, weight=weight, weight_squares=weight * weight)
 
 
 def _placed(table: pl.DataFrame, cells: VoteCells, key: list[str]) -> pl.DataFrame:
@@ -335,14 +318,11 @@ def _placed(table: pl.DataFrame, cells: VoteCells, key: list[str]) -> pl.DataFra
     return table.join(cells.keys, on=key, how="inner", nulls_equal=True)
 
 
-def _chunk(table: pl.DataFrame) -> VoteChunk:
-    return VoteChunk(
-        cell=table[CELL].to_numpy().astype(np.int64),
-        cluster=table[_PACKED].to_numpy().astype(np.int64),
-        weight=table[W].to_numpy().astype(np.float64),
-        weight_squares=table[W2].to_numpy().astype(np.float64),
-        count=table[N].to_numpy().astype(np.int64),
-    )
+def _chunk(
+    cells: VoteCells, cell: Ints, cluster: Ints, *, count: Ints, weight: Floats, weight_squares: Floats
+) -> VoteRows:
+    rows = cells.rows.take(cell)
+    return replace(rows, clusters=(cluster,), count=count, weight=weight, weight_squares=weight_squares)
 
 
 def _pack(
@@ -416,7 +396,7 @@ def _end(packed: Packed, order: npt.NDArray[np.intp] | None, wanted: int, bits: 
     return int(np.searchsorted(packed, np.uint64(beyond), side="left", sorter=order))
 
 
-def _merged(packed: Packed, mass: Floats | None, bits: int, done: int) -> VoteChunk:
+def _merged(cells: VoteCells, packed: Packed, mass: Floats | None, bits: int, done: int) -> VoteRows:
     """Merge equal votes of one cluster, and number the clusters from `done` on."""
     start = np.flatnonzero(np.concatenate([[True], packed[1:] != packed[:-1]]))
     count = np.diff(start, append=packed.size).astype(np.int64)
@@ -424,10 +404,6 @@ def _merged(packed: Packed, mass: Floats | None, bits: int, done: int) -> VoteCh
     cluster = kept >> np.uint64(bits)
     number = done + np.cumsum(np.concatenate([[False], cluster[1:] != cluster[:-1]]), dtype=np.int64)
     weight = count.astype(np.float64) if mass is None else np.add.reduceat(mass, start)
-    return VoteChunk(
-        cell=(kept & np.uint64(2**bits - 1)).astype(np.int64),
-        cluster=number,
-        weight=weight,
-        weight_squares=count.astype(np.float64) if mass is None else np.add.reduceat(mass * mass, start),
-        count=count,
-    )
+    squares = weight if mass is None else np.add.reduceat(mass * mass, start)
+    cell = (kept & np.uint64(2**bits - 1)).astype(np.int64)
+    return _chunk(cells, cell, number, count=count, weight=weight, weight_squares=squares)

@@ -225,19 +225,12 @@ class VoteTable:
                 f"a lazy frame is clustered by one column, and {len(found)} were named ({', '.join(found)}); collect the "
                 "frame, or name the one that matters most (the rater, as a rule)"
             )
-        rows = cells.rows
-        kept = np.ones(rows.n_rows, dtype=np.bool_) if keep_both_bad else rows.outcome != BOTH_BAD
+
+        def counting(part: VoteRows) -> VoteRows:
+            return part if keep_both_bad else part.take(part.outcome != BOTH_BAD)
 
         def chunks() -> Iterator[VoteRows]:
-            for chunk in cluster_chunks(frame, cells, *names):
-                part = replace(
-                    rows.take(chunk.cell),
-                    weight=chunk.weight,
-                    weight_squares=chunk.weight_squares,
-                    count=chunk.count,
-                    clusters=(chunk.cluster,),
-                )
-                yield part if keep_both_bad else part.take(kept[chunk.cell])
+            return map(counting, cluster_chunks(frame, cells, *names))
 
         none = np.zeros(0, dtype=np.int64)
         return cls(
@@ -249,13 +242,19 @@ class VoteTable:
             share=np.zeros(0),
             weight=np.zeros(0),
             label_weight=np.zeros(0),
-            rows=rows if keep_both_bad else rows.take(kept),
+            rows=counting(cells.rows),
             cluster_names=names,
             unclustered=tuple((name, 0) for name in unused),
             covariates=np.zeros((0, 0)),
             chunks=chunks if names else None,
             counts=_counts_of(cells),
         )
+
+    def _only(self, kept: BoolArray) -> Self:
+        """Return some of the votes; `rows` still stand for all."""
+        columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in _BY_VOTE}
+        votes = None if self.votes is None else self.votes.filter(pl.Series(kept))
+        return replace(self, votes=votes, codes=tuple(codes[kept] for codes in self.codes), **columns)
 
     def rows_at(self, at: BoolArray | slice, *, further: tuple[IntArray, ...] = ()) -> VoteRows:
         """Return some of the votes merged, with further clusters after the table's."""
@@ -289,11 +288,7 @@ class VoteTable:
             return None
         if kept.mean() < 0.5:
             return None  # an adjustment of some votes would be shown as one of all
-        found = self
-        if not kept.all():
-            columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in _BY_VOTE}
-            votes, codes = self.votes.filter(pl.Series(kept)), tuple(codes[kept] for codes in self.codes)
-            found = replace(self, votes=votes, codes=codes, **columns)
+        found = self if kept.all() else self._only(kept)
         found = replace(found, **beside)
         return replace(found, rows=found.rows_at(slice(None)))
 
@@ -345,19 +340,18 @@ class VoteTable:
 
         rows = within(self.rows)
         at = (place[self.first] >= 0) & (place[self.second] >= 0)
-        columns: dict[str, Any] = {name: getattr(self, name)[at] for name in _BY_VOTE}
-        columns |= {side: place[columns[side]] for side in ("first", "second")}
+        found = self._only(at)
         return replace(
-            self,
+            found,
             models=tuple(self.models[int(number)] for number in chosen.tolist()),
-            votes=None if self.votes is None else self.votes.filter(pl.Series(at)),
+            first=place[found.first],
+            second=place[found.second],
             rows=replace(rows, clusters=tuple(map(_dense, rows.clusters))),
-            codes=tuple(_dense(codes[at]) for codes in self.codes),
+            codes=tuple(map(_dense, found.codes)),
             nameless=tuple(
                 int((codes[at] > codes.max() - n).sum()) for codes, n in zip(self.codes, self.nameless, strict=True)
             ),
             chunks=None if self.chunks is None else chunks,
-            **columns,
         )
 
 

@@ -227,7 +227,7 @@ def test_a_factor_may_have_any_name(votes: pl.DataFrame, name: str) -> None:
     cells, own = vote_cells(named), vote_cells(votes)
     same(cells, own)
     found, expected = gathered(named, cells, name, 100), gathered(votes, own, "rater", 100)
-    assert contents(found, cells) == contents(expected, own)
+    assert contents(found) == contents(expected)
 
 
 # Chunks of whole clusters
@@ -235,10 +235,13 @@ def test_a_factor_may_have_any_name(votes: pl.DataFrame, name: str) -> None:
 
 def gathered(frame: object, cells: VoteCells, cluster: str, size: int) -> pl.DataFrame:
     chunks = list(cluster_chunks(frame, cells, cluster, chunk_votes=size))
-    seen = [set(chunk.cluster.tolist()) for chunk in chunks]
+    seen = [set(chunk.clusters[0].tolist()) for chunk in chunks]
     assert sum(map(len, seen)) == len(set().union(*seen)), "a cluster lies in two chunks"
-    columns = ("cell", "cluster", "weight", "weight_squares", "count")
-    return pl.concat(pl.DataFrame({name: getattr(chunk, name) for name in columns}) for chunk in chunks)
+    columns = ("first", "second", "outcome", "weight", "weight_squares", "count")
+    return pl.concat(
+        pl.DataFrame({"cluster": chunk.clusters[0], **{name: getattr(chunk, name) for name in columns}})
+        for chunk in chunks
+    )
 
 
 @pytest.fixture(scope="module")
@@ -276,13 +279,11 @@ def test_chunks_hold_what_the_definition_says_of_every_cluster(
     for (a, b, outcome, _, together), (weight, squares, n) in of_clusters(cluster, weighted=weighted).items():
         place = (cells.models.index(str(a)), cells.models.index(str(b)), OUTCOMES.index(str(outcome)))
         held[together].append((*place, round(weight, 9), round(squares, 9), n))
-    assert contents(found, cells) == sorted(sorted(each) for each in held.values())
+    assert contents(found) == sorted(sorted(each) for each in held.values())
 
 
-def contents(table: pl.DataFrame, cells: VoteCells) -> list[list[tuple[float, ...]]]:
-    place = table["cell"].to_numpy()
-    columns = [table[name].to_numpy() for name in ("weight", "weight_squares", "count")]
-    parts = [cells.rows.first[place], cells.rows.second[place], cells.rows.outcome[place], *columns]
+def contents(table: pl.DataFrame) -> list[list[tuple[float, ...]]]:
+    parts = [table[name].to_numpy() for name in ("first", "second", "outcome", "weight", "weight_squares", "count")]
     held: dict[int, list[tuple[float, ...]]] = defaultdict(list)
     codes = table["cluster"].to_list()
     for code, *values in zip(codes, *(np.round(part, 9).tolist() for part in parts), strict=True):
@@ -307,7 +308,7 @@ def test_hashes_of_texts_make_the_same_clusters(votes: pl.DataFrame, monkeypatch
     exact = gathered(plain, cells, "rater", 100)
     monkeypatch.setattr("evalstats.table.vote_cells._HASHED", 10)
     hashed = gathered(plain, cells, "rater", 100)
-    assert contents(hashed, cells) == contents(exact, cells)
+    assert contents(hashed) == contents(exact)
 
 
 def test_chunks_need_the_votes_of_the_cells(votes: pl.DataFrame) -> None:
