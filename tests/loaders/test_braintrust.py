@@ -169,7 +169,7 @@ def test_several_experiments_and_models_in_a_file(tmp_path: Path) -> None:
         root("t3", scores={"A": 1}, experiment_id="x2"),
     ]
     data = read(saved(tmp_path / "x.json", events))
-    assert data.runs.select("model", "system").rows() == [("m1", "m1 (x1)"), ("m2", "m2"), ("m1", "m1 (x2)")]
+    assert data.runs.select("model", "system").rows() == [("m1", "m1 (x1)"), ("m1", "m1 (x2)"), ("m2", "m2")]
     assert data.runs["run"].n_unique() == 3
 
 

@@ -71,7 +71,9 @@ class _Reader:
         if top is None or (event_id is not None and self.file.again(event_id)):
             self.file.leave_out("no span_id" if top is None else "copies of earlier ones")
             return ()
-        trace = self.traces.setdefault((experiment, top), _Trace(experiment))
+        trace = self.traces.get((experiment, top))
+        if trace is None:
+            trace = self.traces[experiment, top] = _Trace(experiment)
         if span == top or str(event.get("is_root")).lower() == "true":
             self.take_root(trace, event)
         else:
@@ -120,23 +122,28 @@ class _Reader:
             called = self.models.get(trace.experiment, _Models()).called
             trace.model = trace.model or (next(iter(called)) if len(called) == 1 else None)
             experiments.setdefault(trace.model, {})[trace.experiment] = None
+        runs = {
+            (name, model): self.run(name, model, several=len(names) > 1)
+            for model, names in experiments.items()
+            for name in names
+        }
         for trace in rooted:
             failed = trace.error is not None and "AssertionError" not in trace.error
             self.file.count(_ASSERTION, trace.error is not None and not failed)
             outcomes = [(metric, _outcome(trace, metric, failed=failed)) for metric in metrics[trace.experiment]]
-            run = self.run(trace, several=len(experiments[trace.model]) > 1)
+            run = runs[trace.experiment, trace.model]
             yield {**(trace.root or {}), **trace.tokens, "run": run}, outcomes
 
-    def run(self, trace: _Trace, *, several: bool) -> str:
-        """Return the run of a trace: its experiment and model, which `several` experiments may share."""
-        judges, model = self.models.get(trace.experiment, _Models()).judges, trace.model or self.file.source.called
+    def run(self, experiment: str, model: str | None, *, several: bool) -> str:
+        """Return the run of an experiment with a model, which `several` experiments may share."""
+        judges, name = self.models.get(experiment, _Models()).judges, model or self.file.source.called
         return self.file.run(
-            trace.model,
-            trace.experiment,
             model,
-            system=f"{model} ({trace.experiment[:_ID_CHARS]})" if several else model,
+            experiment,
+            name,
+            system=f"{name} ({experiment[:_ID_CHARS]})" if several else name,
             judge=next(iter(judges)) if len(judges) == 1 else None,
-            config={"experiment_id": trace.experiment or None},
+            config={"experiment_id": experiment or None},
         )
 
 
