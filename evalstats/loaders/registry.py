@@ -76,7 +76,7 @@ _MODULES: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("formats.argilla", "FLAT", _ANY),
     ("formats.reward_bench", "FORMAT", _JSON),
     ("formats.bigcodebench", "FORMAT BOARD", _JSON),
-    ("formats.simple_evals", "FORMAT METRICS", _JSON),
+    ("formats.simple_evals", "FORMAT", _JSON),
     ("formats.google_adk", "FORMAT", _JSON),
     ("formats.trulens", "FORMAT", _ANY),
     ("formats.uptrain", "FORMAT", _ANY),

@@ -381,8 +381,10 @@ SEEDS: dict[str, list[Tree]] = {
     ],
     "bigcodebench": [{test_bigcodebench.NAME: _json(test_bigcodebench.RESULTS)}],
     "bigcodebench-board": [{"results.json": _json(test_bigcodebench.BOARD)}],
-    "simple-evals": [{test_simple_evals.NAME: _json(test_simple_evals.RESULTS)}],
-    "simple-evals-metrics": [{"gpqa_o3_20250709_101500.json": _json(test_simple_evals.METRICS)}],
+    "simple-evals": [
+        {test_simple_evals.NAME: _json(test_simple_evals.RESULTS)},
+        {"gpqa_o3_20250709_101500.json": _json(test_simple_evals.METRICS)},
+    ],
     "google-adk": [
         {"x.evalset_result.json": _json(json.dumps(test_google_adk.result(*test_google_adk.CASES)))},
         {"x.evalset_result.json": _json(test_google_adk.result(*test_google_adk.CASES))},

@@ -97,7 +97,7 @@ def test_metrics_alone(read: Any, name: str, benchmark: str, model: str) -> None
 
 def test_detection(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
-    for content, name in ((RESULTS, "simple-evals"), (METRICS, "simple-evals-metrics"), ({"score": 1, "std": 2}, None)):
+    for content, name in ((RESULTS, "simple-evals"), (METRICS, "simple-evals"), ({"score": 1, "std": 2}, None)):
         path.write_text(json.dumps(content))
         found, _ = sniffed(read_head(path))
         assert (found and found[0].name) == name

@@ -12,7 +12,7 @@ from msgspec import Struct
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign, by_folder
 from evalstats.loaders.format_columns import InEvery, number
 from evalstats.loaders.rows import Row, Said, as_row, held, unscored
-from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get, json_text
+from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get
 
 _REWARD: Final = "reward"
 # What lies in the folder of a trial beside its result, by the name that Harbor gives such a folder.
@@ -45,58 +45,45 @@ class _Trial(Struct):
     agent_execution: Any = None
 
 
-class _Job:
-    """One job while it is read; its trials stand in files of their own and wait for the end."""
+def _rows(record: _Trial, file: FormatFile[_Trial]) -> Iterator[Sample]:
+    """Return a trial's rewards."""
+    usage, run = record.agent_result or _Usage(), _run(record, file)
+    begun, ended = (as_time(get(record.agent_execution, name)) for name in ("started_at", "finished_at"))
+    common: Row = {
+        "run": run,
+        "item": record.task_name,
+        "trial": file.trial(run, record.task_name),
+        "latency_s": (ended - begun).total_seconds() if begun and ended else None,
+        "cost_usd": usage.cost_usd,
+        "input_tokens": usage.n_input_tokens,
+        "output_tokens": usage.n_output_tokens,
+        "timestamp": record.started_at,
+        "locator": f"{file.path.parent.name}/{file.path.name}",
+    }
+    verified, failure = as_dict(record.verifier_result), record.exception_info
+    rewards = as_dict(verified.get("rewards")) or {_REWARD: verified.get(_REWARD)}
+    reason = f"{as_text(failure.exception_type)}: {first_line(failure.exception_message)}" if failure else None
+    if all(reward is None for reward in rewards.values()):
+        yield common, InEvery(unscored(reason or "the verifier gave no reward", error=True))
+        return
+    valid = get(failure.policy, "has_valid_reward") if failure else None
+    outcomes: list[tuple[str, Said]] = []
+    for metric, reward in rewards.items():
+        outcome = {**as_row(number(reward)), "status_reason": reason} if reason else number(reward)
+        outcome = unscored(reason, held(reward), error=True) if valid is False else outcome
+        outcomes.append((metric, outcome))
+    file.count(_STAYED, int(failure is not None and valid is not False))
+    yield common, outcomes
 
-    def __init__(self, file: FormatFile[_Trial]) -> None:
-        self._file = file
-        self._samples: list[Sample] = []
 
-    def rows(self, record: _Trial) -> tuple[Sample, ...]:
-        """Keep a trial's rewards."""
-        file, usage = self._file, record.agent_result or _Usage()
-        run = self._run(record)
-        begun, ended = (as_time(get(record.agent_execution, name)) for name in ("started_at", "finished_at"))
-        common: Row = {
-            "run": run,
-            "item": record.task_name,
-            "trial": file.trial(run, record.task_name),
-            "latency_s": (ended - begun).total_seconds() if begun and ended else None,
-            "cost_usd": usage.cost_usd,
-            "input_tokens": usage.n_input_tokens,
-            "output_tokens": usage.n_output_tokens,
-            "timestamp": record.started_at,
-            "locator": f"{file.path.parent.name}/{file.path.name}",
-        }
-        verified, failure = as_dict(record.verifier_result), record.exception_info
-        rewards = as_dict(verified.get("rewards")) or {_REWARD: verified.get(_REWARD)}
-        reason = f"{as_text(failure.exception_type)}: {first_line(failure.exception_message)}" if failure else None
-        if all(reward is None for reward in rewards.values()):
-            self._samples.append((common, InEvery(unscored(reason or "the verifier gave no reward", error=True))))
-            return ()
-        valid = get(failure.policy, "has_valid_reward") if failure else None
-        outcomes: list[tuple[str, Said]] = []
-        for metric, reward in rewards.items():
-            outcome = {**as_row(number(reward)), "status_reason": reason} if reason else number(reward)
-            outcome = unscored(reason, held(reward), error=True) if valid is False else outcome
-            outcomes.append((metric, outcome))
-        file.count(_STAYED, int(failure is not None and valid is not False))
-        self._samples.append((common, outcomes))
-        return ()
-
-    def finish(self) -> Iterator[Sample]:
-        """Return all trials."""
-        return iter(self._samples)
-
-    def _run(self, record: _Trial) -> str:
-        agent, info = as_text(get(record.agent_info, "name")), get(record.agent_info, "model_info")
-        name, provider = as_text(get(info, "name")), as_text(get(info, "provider"))
-        model = f"{provider}/{name}" if provider and name else name or agent
-        system = f"{model} ({agent})" if agent and name else model
-        dataset = as_text(record.source) or FORMAT.benchmark
-        config = json_text({"agent": agent, "agent_version": as_text(get(record.agent_info, "version"))})
-        parts = [part for part in (agent, model, dataset) if part]
-        return self._file.run(model, *parts, system=system, benchmark=dataset, config=config)
+def _run(record: _Trial, file: FormatFile[_Trial]) -> str:
+    agent, info = as_text(get(record.agent_info, "name")), get(record.agent_info, "model_info")
+    name, provider = as_text(get(info, "name")), as_text(get(info, "provider"))
+    model = f"{provider}/{name}" if provider and name else name or agent
+    system = f"{model} ({agent})" if agent and name else model
+    dataset = as_text(record.source) or FORMAT.benchmark
+    config = {"agent": agent, "agent_version": as_text(get(record.agent_info, "version"))}
+    return file.run(model, *filter(None, (agent, model, dataset)), system=system, benchmark=dataset, config=config)
 
 
 FORMAT: Final = Format(
@@ -115,7 +102,7 @@ FORMAT: Final = Format(
         Sign(path=_LEFT, confidence=0.5, skip="what the agent or the verifier of a trial left"),
     ),
     record=_Trial,
-    reader=_Job,
+    rows=_rows,
     alone=True,
     called="trials",
     grouped=by_folder(1),
