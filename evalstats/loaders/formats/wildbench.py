@@ -10,12 +10,11 @@ import re
 from typing import Any, Final
 
 import polars as pl
-from msgspec import Struct
+from msgspec import defstruct
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Scalar, Sign
-from evalstats.loaders.format_columns import texts
-from evalstats.loaders.values import as_dict, as_text, as_whole
+from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Sign
+from evalstats.loaders.values import as_dict, as_text
 
 _WILDBENCH: Final = "WildBench"
 # The judge's own choice, which the file repeats as winner and extent.
@@ -36,7 +35,7 @@ def _from_folders(source: Source) -> tuple[str | None, str | None]:
 
 
 def _finish(file: FormatFile[Any]) -> None:
-    if any(run["judge"] is None for run in file.runs.values()):
+    if any(run.get("judge") is None for run in file.runs.values()):
         file.count(_NO_JUDGE)
 
 
@@ -55,64 +54,44 @@ def _scored(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     ).with_columns(part=pl.when(pl.col("_file").is_not_null()).then(parts).otherwise(pl.lit("")))
 
 
-class _Output(Struct):
-    choice: Any = None
+_MEMBERS: Final = ("session_id", "model_A", "model_B", "winner", "extent", "parsed_result", "model_outputs")
+# A judged pair with the answers of both models, which the file has by the models' names.
+_PAIR: Final = defstruct("_Pair", [(name, Any, None) for name in (*_MEMBERS, "output_A", "output_B")])
 
 
-class _Pair(Struct, rename={"model_a": "model_A", "model_b": "model_B"}):
-    session_id: Any = None
-    model_a: Any = None
-    model_b: Any = None
-    winner: Any = None
-    extent: Any = None
-    parsed_result: _Output | Scalar = None
-    model_outputs: Any = None
+def _outputs(records: list[Any], file: FormatFile[Any]) -> tuple[list[Any], pl.Series]:
+    for record in records:
+        outputs = as_dict(record.model_outputs)
+        for side in "AB":
+            setattr(record, f"output_{side}", outputs.get(as_text(getattr(record, f"model_{side}")) or ""))
+    return records, file.locators
 
 
-def _pairs(records: list[_Pair], file: FormatFile[_Pair]) -> pl.DataFrame:
+def _verdicts(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
+    """Return judged pairs; where winner and extent contradict the judge's choice there is no outcome."""
     judge, version = _from_folders(file.source)
-    verdicts = [_verdict(record) for record in records]
-    frame = pl.DataFrame(
-        {
-            "item": texts([record.session_id for record in records]),
-            "model_a": texts([record.model_a for record in records]),
-            "model_b": texts([record.model_b for record in records]),
-            "judge": pl.Series([judge], dtype=pl.String).new_from_index(0, len(records)),
-            "task_version": pl.Series([version], dtype=pl.String).new_from_index(0, len(records)),
-            "length_a": pl.Series([_length(record, record.model_a) for record in records], dtype=pl.Int64),
-            "length_b": pl.Series([_length(record, record.model_b) for record in records], dtype=pl.Int64),
-            "locator": file.locators,
-        }
-    ).hstack(
-        pl.DataFrame(
-            verdicts,
-            schema=dict.fromkeys(("value_raw", "outcome", "strength", "status_reason"), pl.String),
-            orient="row",
-        )
-    )
     frame = file.named(frame, item="session_id", model_a="model_A", model_b="model_B")
-    frame = frame.with_columns(battle=pl.format("{}.{}.{}", "item", "model_a", "model_b"), order=pl.lit("a_first"))
+    winner, extent, choice = pl.col("_winner"), pl.col("_n_extent"), pl.col("_choice")
+    said = pl.when(winner == pl.col("model_a")).then(pl.lit("a")).when(winner == pl.col("model_b")).then(pl.lit("b"))
+    said = said.when(winner == "tie").then(pl.lit("tie"))
+    chosen, far = (
+        choice.replace_strict({name: each[k] for name, each in _CHOICES.items()}, default=None) for k in (0, 1)
+    )
+    agrees = choice.is_null() | ((chosen == said) & (far == extent)).fill_null(value=False)
+    reason = pl.when(said.is_null()).then(pl.lit("the winner is neither model, nor a tie"))
+    frame = frame.with_columns(
+        judge=pl.lit(judge, pl.String),
+        task_version=pl.lit(version, pl.String),
+        battle=pl.format("{}.{}.{}", "item", "model_a", "model_b"),
+        order=pl.lit("a_first"),
+        value_raw=pl.coalesce(choice, winner),
+        outcome=pl.when(agrees).then(said),
+        strength=pl.when(agrees & said.is_not_null()).then(extent.replace_strict(_STRENGTHS, default=None)),
+        status_reason=reason.when(~agrees).then(pl.lit(_CONTRADICTS)),
+    )
     frame = file.without(frame, file.copies(frame.select("battle")), "copies of earlier ones")
     file.count(_CONTRADICTION, int((frame["status_reason"] == _CONTRADICTS).sum()))
     return frame
-
-
-def _length(record: _Pair, model: object) -> int | None:
-    text = as_dict(record.model_outputs).get(as_text(model) or "")
-    return len(text) if isinstance(text, str) else None
-
-
-def _verdict(record: _Pair) -> tuple[str | None, str | None, str | None, str | None]:
-    """Return the label, the outcome, its strength, and why there is none."""
-    winner, extent = as_text(record.winner), as_whole(record.extent)
-    choice = as_text(record.parsed_result.choice) if isinstance(record.parsed_result, _Output) else None
-    sides = {as_text(record.model_a): "a", as_text(record.model_b): "b", "tie": "tie"}
-    said = sides.get(winner) if winner else None
-    if said is None:
-        return choice or winner, None, None, "the winner is neither model, nor a tie"
-    if choice is not None and _CHOICES.get(choice) != (said, extent):
-        return choice, None, None, _CONTRADICTS
-    return choice or winner, said, _STRENGTHS.get(extent or 0), None
 
 
 SCORES: Final[Format[Any]] = Format(
@@ -139,7 +118,7 @@ SCORES: Final[Format[Any]] = Format(
     metrics={"score": {"kind": "bounded", "low": 1.0, "high": 10.0, "unit": "points", "primary": True}},
     finish=_finish,
 )
-PAIRS: Final = Format(
+PAIRS: Final[Format[Any]] = Format(
     name="wildbench-pairs",
     title="WildBench judged pairs (eval_results/*/pairwise.v2/*.json)",
     version="2",
@@ -148,8 +127,19 @@ PAIRS: Final = Format(
     harness=_WILDBENCH,
     signs=(Sign("session_id model_A model_B winner extent", shapes=(*RECORDS, *TABLE)),),
     table="comparisons",
-    record=_Pair,
-    columns=_pairs,
+    record=_PAIR,
+    inner=_outputs,
+    fields={
+        "item": "session_id",
+        "model_a": "model_A",
+        "model_b": "model_B",
+        "length_a": "output_A.#",
+        "length_b": "output_B.#",
+        "_winner": "winner",
+        "_n_extent": "extent",
+        "_choice": "parsed_result.choice",
+    },
+    arranged=_verdicts,
     of_run=("judge", "task_version"),
     called="judgements",
     finish=_finish,
