@@ -203,11 +203,7 @@ def _helm() -> list[Tree]:
 def _evalplus() -> list[Tree]:
     attempt = test_code_trials.attempt
     tries = {"HumanEval/0": [attempt("pass", "fail"), attempt("pass", "pass")], "HumanEval/1": [attempt("fail", None)]}
-    old = {"HumanEval/0": {"nfiles": 1, "base": [["success", [True]]], "plus": [["failed", [False]]]}}
-    return [
-        {"m_temp_0.2_eval_results.json": _json(test_code_trials.plus_results(tries))},
-        {"m_eval_results.json": _json(test_code_trials.plus_results(old))},
-    ]
+    return [{"m_temp_0.2_eval_results.json": _json(test_code_trials.plus_results(tries))}]
 
 
 def _cruxeval() -> list[Tree]:
