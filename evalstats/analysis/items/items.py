@@ -128,9 +128,10 @@ def items(
             f"{2 * _SHARE} are needed; name models that answered the same items"
         )
     size = min(_USUAL, len(table) // _SHARE) if size is None else size
-    trials = table.n_scored.astype(np.float64)
+    # Which items are picked may hang on the last digit of a sum, and so on the order of the cells in memory.
+    trials, total = (np.array(cells, dtype=np.float64, order="C") for cells in (table.n_scored, table.total))
     # Where lower is better, an item is solved by a score of 0: curves and forms are those of the mirrored metric.
-    right = table.total if chosen.higher_is_better else trials - table.total
+    right = total if chosen.higher_is_better else trials - total
     same_slope = irt == "1pl"
     families = None if family is None else families_of(family, table.systems, data)
     curves = two_parameter(right, trials, same_slope=same_slope)
@@ -163,7 +164,7 @@ def items(
     dropped = int(board.counted.sum()) - len(table)
     lacking = (f"{plural(dropped, 'item')} that some model lacks are left out",) if dropped else ()
     unsettled = () if curves.converged else ("The search for the curves did not come to rest; slopes may be off",)
-    scores = table.total / trials
+    scores = total / trials
     report = ItemReport(
         about=chosen.facts,
         contrast=contrast,

@@ -36,8 +36,9 @@ def short_form_plan(data: EvalData, plan: PowerPlan, *, contrast: str, seed: int
     sizes = [size for size in _SIZES if size < wanted and 2 * size <= n_items]
     if n_models < FEWEST_MODELS or not sizes or wanted >= n_items or n_items * n_models > _MOST_CELLS:
         return None
-    trials = table.n_scored.astype(np.float64)
-    right = table.total if metric.higher_is_better else trials - table.total
+    # Which items are picked may hang on the last digit of a sum, and so on the order of the cells in memory.
+    trials, total = (np.array(cells, dtype=np.float64, order="C") for cells in (table.n_scored, table.total))
+    right = total if metric.higher_is_better else trials - total
     tried = form_errors(right, sizes, trials=trials, curves=two_parameter(right, trials), seed=seed)
     for form in tried:
         worth = worth_of_form(form.score_error, form.random_error, form.size, n_items)
