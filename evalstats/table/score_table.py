@@ -49,8 +49,9 @@ class ScoreTable:
     n_scored, n_lost
         Trials with a score, and trials without one: errors, unscored rows, and trials that were plainly meant and have no row.
         A cell with neither was never run.
-    total, total_sq
-        Sums of scores and of their squares, in the metric's own unit.
+    total, squares
+        Sums of scores and of their squares, in the metric's own unit. `squares` is None where no cell has more than one score;
+        `total_sq` holds either way.
     passes, steps
         Which pass^k ("hat") or pass@k ("at") is the value of an item, and the number of steps from 0 to 1 on which it lies.
     """
@@ -61,7 +62,7 @@ class ScoreTable:
     n_scored: Ints
     n_lost: Ints
     total: Floats
-    total_sq: Floats
+    squares: Floats | None = None
     passes: tuple[PassKind, int] | None = None
     steps: int | None = None
 
@@ -91,16 +92,21 @@ class ScoreTable:
         # A system's cells stand together, as they are written. Zeros that nothing is written to take no memory: most often no
         # score is lost.
         n_scored, n_lost = np.empty(shape, dtype=np.int64, order="F"), np.zeros(shape, dtype=np.int64, order="F")
-        total, total_sq = np.empty(shape, order="F"), np.empty(shape, order="F")
+        total = np.empty(shape, order="F")
+        squares_of: list[Floats | None] = []
         ends = np.cumsum([part.height for part in parts])
         for j, (part, own) in enumerate(zip(parts, np.split(codes, ends[:-1]), strict=True)):
-            n_scored[:, j], lost, total[:, j], total_sq[:, j] = _sums(part, own, len(first))
+            n_scored[:, j], lost, total[:, j], squares = _sums(part, own, len(first))
+            squares_of.append(squares)
             if lost is not None:
                 n_lost[:, j] = lost
         present = n_scored + n_lost
         meant = trials_meant(present)
         n_lost = n_lost if meant is present else meant - n_scored
         del present, meant
+        squares = None
+        if any(each is not None for each in squares_of):
+            squares = np.column_stack([total[:, j] ** 2 if each is None else each for j, each in enumerate(squares_of)])
         items = items_with_levels(pl.concat(parts), wanted, codes, first, key=key)
         if "variant" in key and not is_constant(items["variant"]):
             own = [pl.col(name).cast(pl.String) for name in key if name != "variant"]
@@ -112,7 +118,7 @@ class ScoreTable:
             n_scored=n_scored,
             n_lost=n_lost,
             total=total,
-            total_sq=total_sq,
+            squares=squares,
         )
 
     @classmethod
@@ -129,11 +135,15 @@ class ScoreTable:
             n_scored=n_scored,
             n_lost=np.zeros_like(n_scored),
             total=total,
-            total_sq=total * total,
         )
 
     def __len__(self) -> int:
         return self.items.height
+
+    @property
+    def total_sq(self) -> Floats:
+        """Sums of the squares of scores, in the square of the metric's own unit."""
+        return self.total**2 if self.squares is None else self.squares
 
     # --- what is asked of its cells ---
 
@@ -239,7 +249,7 @@ class ScoreTable:
             n_scored=self.n_scored[items],
             n_lost=self.n_lost[items],
             total=self.total[items],
-            total_sq=self.total_sq[items],
+            squares=None if self.squares is None else self.squares[items],
         )
 
     def select(self, *columns: int) -> Self:
@@ -252,9 +262,9 @@ class ScoreTable:
             systems=tuple(self.systems[j] for j in at) if self.systems else (),
             # As rows of the transpose they are copied ten times as fast.
             n_scored=self.n_scored.T[at].T,
-            n_lost=self.n_lost.T[at].T,
+            n_lost=self.n_lost.T[at].T if self.n_lost.any() else np.zeros((len(self), len(at)), dtype=np.int64),
             total=self.total.T[at].T,
-            total_sq=self.total_sq.T[at].T,
+            squares=None if self.squares is None else self.squares.T[at].T,
         )
 
     def levels(self, factor: str) -> Iterator[tuple[str, Self]]:
@@ -292,10 +302,11 @@ class ScoreTable:
         return replace(found, steps=steps, metric=replace(metric, kind="binary") if steps == 1 else metric)
 
 
-def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Floats, Floats | None, Floats, Floats]:
+def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Floats, Floats | None, Floats, Floats | None]:
     """Return how many trials of every item have a score and have none, and sums of scores and of their squares.
 
-    `rows` are those of one system, `codes` their items. None where every trial has a score.
+    `rows` are those of one system, `codes` their items. None for trials without a score where there are none, and for squares
+    where no item has more than one score.
     """
     counts = None
     if "trial" in rows.columns and "n_trials" in rows.columns:
@@ -313,8 +324,10 @@ def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Floats, Float
     n_scored = summed(of_trials(is_scored))
     n_lost = None if is_scored.all() else summed(of_trials(rows["status"].is_in(["error", "unscored"])))
     # A sum of three numbers depends on their order, which must not be that of the rows.
-    order = np.lexsort((scores, codes)) if n_scored.max(initial=0) > 2 else slice(None)
-    return n_scored, n_lost, summed(scores, order), summed(of_trials(rows["score"] * rows["score"]), order)
+    most = n_scored.max(initial=0)
+    order = np.lexsort((scores, codes)) if most > 2 else slice(None)
+    squares = summed(of_trials(rows["score"] * rows["score"]), order) if most > 1 else None
+    return n_scored, n_lost, summed(scores, order), squares
 
 
 def _passed(trials: Ints, successes: Floats, passes: tuple[PassKind, int]) -> Floats:
