@@ -40,11 +40,19 @@ kendall(x, y)
 
 
 def scores(
-    folder: Path, n_models: int, n_items: int, *, kind: str = "binary", by: int = 0, file: str = "data.csv"
+    folder: Path,
+    n_models: int,
+    n_items: int,
+    *,
+    kind: str = "binary",
+    by: int = 0,
+    file: str = "data.csv",
+    item_by_item: bool = False,
 ) -> None:
     """Write scores of models on the same items of unequal difficulty, with a factor of `by` levels if asked.
 
-    A binary score is the sign of ease + skill + noise, a graded one is their sum as a share with four digits.
+    A binary score is the sign of ease + skill + noise, a graded one is their sum as a share with four digits. Rows go model by
+    model, or item by item.
     """
     import numpy as np
     import polars as pl
@@ -58,6 +66,7 @@ def scores(
     frame = pl.DataFrame({"item": item, "model": model, "score": score.ravel()})
     if by:
         frame = frame.with_columns(scenario=pl.format("level {}", pl.col("item") % by))
+    frame = frame.sort("item", maintain_order=True) if item_by_item else frame
     frame = frame.with_columns(pl.format("q{}", "item").alias("item"))
     path = folder / file
     if file.endswith(".csv"):
@@ -131,6 +140,11 @@ COMMANDS: Final[dict[str, tuple[Callable[[Path], None], tuple[str, ...], tuple[s
     ),
     "leaderboard 10 x 1,000,000": (
         lambda to: scores(to, 10, 1_000_000, file="data.parquet"),
+        ("data.parquet",),
+        ("leaderboard", "data.parquet"),
+    ),
+    "leaderboard 10 x 1,000,000 by item": (
+        lambda to: scores(to, 10, 1_000_000, file="data.parquet", item_by_item=True),
         ("data.parquet",),
         ("leaderboard", "data.parquet"),
     ),
