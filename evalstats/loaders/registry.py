@@ -180,12 +180,13 @@ def loader_named(name: str) -> Loader:
 def sniffed(head: Head, table: TableLoader = TABLE) -> tuple[tuple[Loader, Match] | None, list[str]]:
     """Ask the loaders what a file is: the surest and what it says, then which of them failed on the question.
 
-    `table` stands for the loader of plain tables, and is asked only where no other loader is as sure as it can be.
+    `table` stands for the loader of plain tables. It and that of published scores look long at a file, and are asked only where
+    no other loader is surer than they can be.
     """
     found: list[tuple[Loader, Match]] = []
     failed: list[str] = []
     for loader in (*(each for each in loaders(head.shape) if each is not TABLE), table):
-        if loader is table and any(match.confidence > TABLE.surest for _, match in found):
+        if any(match.confidence > getattr(loader, "surest", 1.0) for _, match in found):
             continue
         try:
             match = loader.sniff(head)
@@ -361,6 +362,8 @@ def _laid_out(
 ) -> tuple[list[MatchedSource], list[Problem]]:
     """Give tables what their paths say of model, task and repetition, by the template of the map or by what they show."""
     tables = {item.source.path: item for item in planned if isinstance(item.loader, TableLoader)}
+    if not tables:
+        return [*planned], []
     template, perhaps, paths = map_.files, tuple[str, ...](), [*tables]
     if template is None and (len(tables) > 1 or alongside):
         others = [path for path, _ in list_files(alongside) if _may_hold_results(path)]

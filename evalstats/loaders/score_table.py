@@ -207,6 +207,8 @@ class ScoreTableLoader(SingleFileLoader):
     name = "score-table"
     title = "published scores, one row a model (.csv, .tsv, .json, .jsonl)"
     version = "1"
+    # As `sniff` gives it to a board.
+    surest = 0.3
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a table of numbers by model; any other loader is surer."""
@@ -228,7 +230,7 @@ class ScoreTableLoader(SingleFileLoader):
         if not (best.published and best.is_sure):
             return None
         shown = comma_list((metric.column for metric in found.metrics), _FEW)
-        return Match(confidence=0.3, reason=f"a row for each {found.model}, with numbers in {shown}")
+        return Match(confidence=self.surest, reason=f"a row for each {found.model}, with numbers in {shown}")
 
     def with_columns(self, column_map: ColumnMap) -> "ScoreTableLoader":
         """Return a loader that takes from the map which columns are scores, models and parts, and the scores' scale."""

@@ -14,7 +14,8 @@ from evalstats.loaders import registry
 from evalstats.loaders.base import Head, Loader, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import BUILT_IN, list_files, loader_named, loaders, plan, read, sniffed
-from evalstats.loaders.table import LOADER
+from evalstats.loaders.score_table import ScoreTableLoader
+from evalstats.loaders.table import LOADER, TableLoader
 from evalstats.schema.data import Problem
 from tests.loaders.seeds import SEEDS
 
@@ -383,3 +384,18 @@ def test_a_saved_answer_is_no_table_of_results(tmp_path: Path) -> None:
     )
     with pytest.raises(UnreadableFileError, match="is an answer that evalstats saved, without the rows behind it"):
         read(path, strict=True)
+
+
+def test_files_of_a_known_format_are_not_looked_at_as_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which takes ten times as long as reading them: a suite of fifty files was compared in two seconds, now in 0.7."""
+    for side in ("old", "new"):
+        for name, data in SEEDS["lm-eval"][0].items():
+            path = tmp_path / side / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    monkeypatch.setattr(registry, "contents_of", lambda *_: pytest.fail("looked at for a layout"))
+    for loader in (TableLoader, ScoreTableLoader):
+        monkeypatch.setattr(loader, "sniff", lambda *_: pytest.fail("asked"))
+    found, problems = plan([tmp_path / "old"], alongside=[tmp_path / "new"])
+    assert {item.loader.name for item in found} == {"lm-eval"}
+    assert problems == []
