@@ -9,6 +9,7 @@ from evalstats.analysis.compare.gate import Gate, gate
 from evalstats.analysis.compare.result import Comparison, Comparisons
 from evalstats.analysis.settings import asked_on_shell
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.grammar import quoted_list
 from evalstats.loaders.registry import read
 from evalstats.loaders.sides import as_sides
 from evalstats.schema.data import EvalData, combine
@@ -98,7 +99,10 @@ def judged(
     if sides:
         result = asked_on_shell(result, {"targets": sides})
     if isinstance(result, Comparisons):
-        raise InputError("several metrics are named, and a test asserts one; write an assertion for each metric")
+        raise InputError(
+            f"the comparison is by {quoted_list(result.metrics)}, and a test asserts one metric; write an assertion for each "
+            "metric"
+        )
     return result, gate(result, fail_on or ("worse" if margin is None else "not-noninferior"))
 
 

@@ -85,7 +85,11 @@ def test_the_command_that_is_told_gives_the_same(file: Path, tmp_path: Path, mon
     [
         (["--metric", "correct,costs"], "no metric 'costs'"),
         (["--metric", "correct,cost", "--by", "model"], "leave out --by"),
-        (["--metric", "correct,cost", "--higher-is-better"], '[metrics."cost"] with higher_is_better = false'),
+        (
+            ["--metric", "correct,cost", "--higher-is-better"],
+            '[metrics."cost"] with higher_is_better in evalstats.toml',
+        ),
+        (["--higher-is-better"], "--map score=correct,cost:lower"),
     ],
 )
 def test_what_cannot_be_asked_is_said_with_options(file: Path, options: list[str], words: str) -> None:

@@ -60,7 +60,14 @@ from evalstats.analysis.design.comparability import (
 from evalstats.analysis.design.dependence import crossed_factors
 from evalstats.analysis.design.different_users import unpaired_arms
 from evalstats.analysis.design.labels import labels_of, refuse_with_labels
-from evalstats.analysis.design.metric import Metric, both_systems, direction_notes, margin_in_unit, open_direction
+from evalstats.analysis.design.metric import (
+    Metric,
+    both_systems,
+    direction_notes,
+    how_to_direct,
+    margin_in_unit,
+    open_direction,
+)
 from evalstats.analysis.design.reliability import reliability_of_each
 from evalstats.analysis.design.runs import (
     draws_note,
@@ -71,7 +78,7 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
-from evalstats.analysis.design.suite import as_one
+from evalstats.analysis.design.suite import as_one, metrics_of_both
 from evalstats.analysis.posterior.result import with_posterior
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
@@ -81,9 +88,10 @@ from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.errors import CannotAnswerError, InputError, Option
+from evalstats.errors import CannotAnswerError, InputError, Option, written
 from evalstats.grammar import quoted_list
 from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.metrics import suggests_lower
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
 from evalstats.schema.tables import levels_of
 from evalstats.stats.runs import RunSpread
@@ -96,7 +104,10 @@ _LEVEL = 0.95
 
 
 class _ByMetrics(Protocol[P]):
-    """`compare` as a type checker sees it: of a list of metrics it returns one comparison each."""
+    """`compare` as a type checker sees it: of a list of metrics it returns one comparison each.
+
+    Where none is named and several have no headline, it does so too, which no type can tell.
+    """
 
     @overload
     def __call__(
@@ -161,8 +172,9 @@ def compare(
         A run, else a system or model; or levels of the column named by `contrast`. Of data that hold just two, the one
         called so (baseline, control, old) is the baseline, else the first by name.
     metric
-        The score to compare; needed only where the benchmark declares no headline. Several in a list are answered each in its
-        own unit and direction, with intervals and p adjusted for their number (Bonferroni), as those of `by` are.
+        The score to compare. Several in a list are answered each in its own unit and direction, with intervals and p adjusted
+        for their number (Bonferroni), as those of `by` are. None: the headline that the benchmark declares, else all that
+        both sides have, as such a list.
     by
         A factor; the comparison is repeated within each of its levels, as one family.
     cluster
@@ -239,7 +251,7 @@ def compare(
     Returns
     -------
     Comparison or Comparisons
-        Verdict, difference, checks, missing data and flipped items; of a list of metrics, one such answer for each.
+        Verdict, difference, checks, missing data and flipped items; of several metrics, one such answer for each.
 
     Raises
     ------
@@ -274,11 +286,20 @@ def compare(
             f"{Option('map', blank='COLUMN', of='trial')}"
         )
     sides = data.written(baseline), data.written(candidate)
+    of_metrics: tuple[Note, ...] = ()
+    if metric is None:
+        require_outcomes(data, *sides)
+        column = contrast if contrast == "model" else data.factor(contrast)
+        shared, of_metrics = metrics_of_both(data, sides, contrast=column, plan=plan)
+        metric = shared[0] if len(shared) == 1 else shared or None
     if metric is None or isinstance(metric, str):
-        found = _answer(data.with_metric(metric, higher_is_better=higher_is_better), *sides, asked)
-        return with_posterior(found) if posterior else found
-    _check_metrics(tuple(metric), asked)
-    return _answer_each(data, *sides, asked, tuple(metric))
+        data = data.with_metric(metric, higher_is_better=higher_is_better)
+        found = _answer(data, *sides, asked.but(metric=metric))
+        found = with_posterior(found) if posterior else found
+    else:
+        _check_metrics(tuple(metric), asked)
+        found = _answer_each(data, *sides, asked, tuple(metric))
+    return replace(found, notes=(*of_metrics, *found.notes)) if of_metrics else found
 
 
 def _check_options(asked: opt.GivenOptions) -> None:
@@ -308,12 +329,14 @@ def _check_metrics(metrics: tuple[str, ...], asked: opt.GivenOptions) -> None:
     for name in ("by", "sequential", "labels", "pass_hat", "pass_at"):
         if getattr(asked, name) not in (None, False):
             raise InputError(
-                f"several metrics are compared over all items; leave out {Option(name)}, or ask for one metric"
+                f"several metrics are compared over all items; leave out {Option(name)}, or choose one of "
+                f"{quoted_list(metrics)} with {Option('metric')}"
             )
     if asked.higher_is_better is not None:
+        lower = [name for name in metrics if suggests_lower(name)] or metrics[-1:]
         raise InputError(
-            "each of several metrics has a direction of its own; declare it in evalstats.toml, such as "
-            f'[metrics."{metrics[-1]}"] with higher_is_better = false, or ask for one metric'
+            f"each of several metrics has a direction of its own: {written(how_to_direct(metrics, lower))}; or choose one of "
+            f"{quoted_list(metrics)} with {Option('metric')}"
         )
 
 

@@ -17,6 +17,7 @@ from evalstats.analysis.compare.document import (
 from evalstats.analysis.compare.method import assumptions, references, sized
 from evalstats.analysis.compare.result import DECIDED, Comparison, Comparisons
 from evalstats.analysis.design.comparability import graver, invalidating
+from evalstats.analysis.design.metric import how_to_direct
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import placed
 from evalstats.document.model import (
@@ -159,12 +160,14 @@ def _scope(result: Comparisons) -> str:
     names = dict.fromkeys(name for row in result.rows for name in row.clusters)
     clusters = f", clustered by {' and '.join(names)}" if names else ""
     level = f"{100 * result.conf_level:g}%"
+    assumed = [row.metric for row in result.rows if row.direction == "assumed"]
+    better = f"; higher is assumed better in {and_list(assumed, _SHOWN)}" if assumed else ""
     family = f"intervals and p are adjusted for {len(result.rows)} metrics, so that all hold together at {level}"
     if len(result.rows) == 1:
         family = f"the interval is at {level}"
     if result.rows[0].different:
-        return f"On different {result.rows[0].different}{clusters}; {family}"
-    return f"On the {items} that both answered{clusters}; {family}"
+        return f"On different {result.rows[0].different}{clusters}; {family}{better}"
+    return f"On the {items} that both answered{clusters}; {family}{better}"
 
 
 def _overview(result: Comparisons) -> Table:
@@ -182,7 +185,8 @@ def _overview(result: Comparisons) -> Table:
             p_beside(row),
             *(_short(row, own_score(side, figures.digits_of(row))) for side in (row.baseline, row.candidate)),
             *((row.n_items,) if unlike else ()),
-            row.verdict,
+            # Where only the direction is open, that it is higher or lower is what is shown.
+            _word(row).removesuffix(" in") or row.verdict,
         )
         for row in result.rows
     )
@@ -222,25 +226,18 @@ def _short(row: Comparison, amount: str) -> str:
 
 def _notes(result: Comparisons) -> tuple[Note, ...]:
     """Return what is known of every metric once, and what is known of some under their names; cautions first."""
-    own = {row.metric: [*_direction(row), *notes_of(row)] for row in result.rows}
+    own = {row.metric: [note for note in notes_of(row) if note.kind != "direction"] for row in result.rows}
     every = dict.fromkeys(note for notes in own.values() for note in notes)
     found: list[Note] = []
+    if asked := [row.metric for row in result.rows if row.direction == "asked"]:
+        text = f"Nothing declares which way {and_list(asked, _SHOWN)} {'is' if len(asked) == 1 else 'are'} better"
+        found.append(Note(kind="direction", text=text, remedy=("Say which: ", *how_to_direct(result.metrics, asked))))
     for note in every:
         names = [metric for metric, notes in own.items() if note in notes]
         told = note.text if len(names) == len(own) else f"In {and_list(names, _SHOWN)}: {note.text}"
         found.append(replace(note, text=told))
     rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
     return tuple(sorted(found, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
-
-
-def _direction(row: Comparison) -> list[Note]:
-    """Return a direction that has to be declared."""
-    found: list[Note] = []
-    if row.direction == "asked":
-        text = f"Nothing declares which way {row.metric} is better"
-        remedy = f"[metrics.{row.metric}] in evalstats.toml says so, with higher_is_better = false or true"
-        found.append(Note(kind="direction", text=text, remedy=remedy))
-    return found
 
 
 def _actions(result: Comparisons) -> list[str]:

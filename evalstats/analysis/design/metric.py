@@ -86,6 +86,17 @@ def how_to_declare(name: str, scale: str) -> str:
     return f"{Option('map', scale, of='scale')}, for files of any format [metrics.{name}] in evalstats.toml"
 
 
+def how_to_direct(metrics: Sequence[str], lower: Sequence[str]) -> Advice:
+    """Say how the directions of some of several metrics are declared, in the two ways of `how_to_declare`.
+
+    >>> print(written(how_to_direct(["acc", "wer"], ["wer"])))
+    score=['acc', 'wer:lower'] (or :higher), for files of any format [metrics."wer"] with higher_is_better in evalstats.toml
+    """
+    scores = tuple(f"{name}:lower" if name in lower else name for name in metrics)
+    table = f'[metrics."{lower[0]}"] with higher_is_better in evalstats.toml'
+    return (Option("map", scores, of="score"), f" (or :higher), for files of any format {table}")
+
+
 def refuse_contradictions(found: pl.DataFrame, benchmark: str, name: str) -> None:
     """Refuse a metric that sources describe in ways that cannot all be true."""
     disputes = contradicted(found.to_dicts()) if found.height > 1 else []

@@ -13,10 +13,11 @@ import polars as pl
 from evalstats.analysis.design.metric import metrics_to_show
 from evalstats.document.model import Note
 from evalstats.errors import InputError, Option
-from evalstats.grammar import comma_list, quoted_list
+from evalstats.grammar import and_list, comma_list, quoted_list
 from evalstats.options import GivenOptions
 from evalstats.record import record
 from evalstats.schema.data import EvalData
+from evalstats.schema.plan import Plan
 from evalstats.schema.tables import levels_of
 from evalstats.table.systems import rows_named
 
@@ -79,6 +80,34 @@ def suite_between(data: EvalData, names: Sequence[str] | None, *, metric: str | 
         f"{comma_list(alone, _SHOWN)} dropped from the average: not all have run {'it' if len(alone) == 1 else 'them'}"
     )
     return replace(suite, notes=(Note(kind="left_out", text=lacking), *suite.notes))
+
+
+def metrics_of_both(
+    data: EvalData, names: Sequence[str], *, contrast: str, plan: Plan | None = None
+) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+    """Return what is asked of named systems where no metric is named and no headline declared: every metric that all have.
+
+    There are none where each of the benchmarks that they share has one metric or one headline; what only some have is noted.
+    """
+    outcomes = data.outcomes
+    if outcomes["metric"].n_unique() < 2:
+        return (), ()
+    columns = {"run", "system", "model", "benchmark", "metric", contrast}
+    held = outcomes.select(sorted(columns)).unique(maintain_order=True)
+    sides = [rows_named(held, name, contrast=contrast, role="system") for name in names]
+    shared = [name for name in levels_of(held["benchmark"]) if all(name in side["benchmark"] for side in sides)]
+    if plan is not None and len(shared) == 1 and plan.primary_for(shared[0]) is not None:
+        return (), ()
+    rows = {name: [side.filter(benchmark=name) for side in sides] for name in shared}
+    asked = {name: metrics_to_show(data, pl.concat(own), name, None) for name, own in rows.items()}
+    if all(len(own) == 1 for own in asked.values()):
+        return (), ()
+    every = list(dict.fromkeys(held["metric"]))
+    wanted = [name for name in every if any(name in own for own in asked.values())]
+    common = [name for name in wanted if all(name in side["metric"] for own in rows.values() for side in own)]
+    alone = [name for name in wanted if name not in common]
+    text = f"Not compared in {and_list(alone, _SHOWN)}: {'these are' if len(alone) > 1 else 'it is'} not on every side and task"
+    return tuple(common), (Note(kind="left_out", text=text),) if common and alone else ()
 
 
 def suite_of(data: EvalData, benchmarks: Sequence[str], metric: str | None) -> Suite | None:

@@ -13,13 +13,13 @@ from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison, Comparisons
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
 from evalstats.analysis.design.metric import both_systems
-from evalstats.analysis.design.suite import suite_between
+from evalstats.analysis.design.suite import metrics_of_both, suite_between
 from evalstats.analysis.provenance import run_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, scaled
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import comma_list, plural
+from evalstats.grammar import comma_list, plural, quoted_list
 from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import Rule, gamma_shares, shares_with_df
@@ -342,6 +342,10 @@ def from_pilot(
     suite = suite_between(data, (baseline, candidate), metric=metric, contrast=column)
     if suite is not None:
         data, metric = suite.data, suite.metric
+    elif metric is None:
+        several, _ = metrics_of_both(data, (baseline, candidate), contrast=column)
+        if len(several) > 1:
+            raise InputError(f"a plan is for one metric; choose one of {quoted_list(several)} with {Option('metric')}")
     average, over = ("macro", "task") if suite is not None else (None, None)
     result = compare(
         data, baseline, candidate, metric=metric, cluster=cluster, contrast=contrast, conf_level=conf_level, paired=paired,

@@ -190,9 +190,9 @@ def test_the_figure_of_each_metric_is_that_of_the_comparison_alone(found: es.Com
 
 
 def test_what_is_known_of_one_metric_names_it_and_of_all_stands_once(found: es.Comparisons) -> None:
-    notes = found.document().notes
-    assert len([note for note in notes if "do not say how the runs were made" in note.text]) == 1
-    assert [note.text for note in notes if note.kind == "direction"] == ["In correct: Higher is assumed better"]
+    document = found.document()
+    assert len([note for note in document.notes if "do not say how the runs were made" in note.text]) == 1
+    assert document.scope.endswith("; higher is assumed better in correct")
 
 
 def test_what_is_open_for_others_stands_in_the_headline_with_its_metric() -> None:
@@ -247,6 +247,45 @@ def test_runs_that_cannot_be_compared_are_refused_for_every_metric() -> None:
     assert gate_of(found, "worse").passed is None
 
 
+# --- where none is named ---
+
+
+def test_without_a_headline_every_metric_is_asked(found: es.Comparisons) -> None:
+    every = es.compare(data(), "old", "new")
+    assert isinstance(every, es.Comparisons)
+    assert every.rows == found.rows
+    headed = es.compare(data(), "old", "new", plan=es.Plan(primary={"table": "cost"}, source="p"))
+    assert isinstance(headed, es.Comparison)
+    assert headed.metric == "cost"
+
+
+def test_what_one_side_alone_has_is_noted_and_not_asked() -> None:
+    shared = [rows_of(model, [1, 0] * 20, metric=name) for model in ("old", "new") for name in ("acc", "f1")]
+    more = rows_of("old", [2.0] * 40, metric="cost")
+    every = es.compare(data_of(*shared, more), "old", "new")
+    assert isinstance(every, es.Comparisons)
+    assert every.metrics == ("acc", "f1")
+    alone = es.compare(data_of(shared[0], shared[2], more), "old", "new")
+    assert isinstance(alone, es.Comparison)
+    assert alone.metric == "acc"
+    for result in (every, alone):
+        assert result.notes[0].text == "Not compared in cost: it is not on every side and task"
+
+
+def test_of_a_suite_every_metric_of_all_tasks_is_asked() -> None:
+    parts = [
+        rows_of(model, [1, 0] * 20, metric=name, benchmark=task)
+        for task in ("one", "two")
+        for name in ("acc", "f1")
+        for model in ("old", "new")
+    ]
+    every = es.compare(data_of(*parts, rows_of("new", [1.0] * 40, metric="bleu", benchmark="two")), "old", "new")
+    assert isinstance(every, es.Comparisons)
+    assert every.metrics == ("acc", "f1")
+    assert every.to_frame()["benchmark"].to_list() == ["2 tasks", "2 tasks"]
+    assert "Not compared in bleu" in every.notes[0].text
+
+
 # --- what is refused ---
 
 
@@ -287,11 +326,15 @@ def test_a_metric_without_a_shared_item_is_named() -> None:
 
 
 def test_a_test_of_ones_own_asserts_one_metric() -> None:
-    with pytest.raises(InputError, match="an assertion for each metric"):
-        assert_not_worse(data(), "old", "new", metric=["correct", "cost"])
+    several: list[dict[str, Any]] = [{"metric": ["correct", "cost"]}, {}]
+    for asked in several:
+        with pytest.raises(InputError, match=r"'correct', 'cost'.* an assertion for each metric"):
+            assert_not_worse(data(), "old", "new", **asked)
 
 
 def test_a_plan_is_made_of_one_of_the_metrics(found: es.Comparisons) -> None:
+    with pytest.raises(InputError, match="choose one of 'correct', 'cost', 'latency_s' with metric="):
+        es.power(pilot=data(), delta="5pp")
     with pytest.raises(InputError, match=r"such as pilot\.row\('correct'\)"):
         es.power(pilot=found, delta="5pp")
     assert isinstance(es.power(pilot=found.row("correct"), delta="10pp"), es.PowerPlan)
@@ -348,8 +391,13 @@ def test_a_direction_that_nobody_declares_is_no_answer() -> None:
     table = frame().rename({"cost": "elapsed_total"})
     made = es.from_frame(table, item="item", model="model", score=["correct", "elapsed_total"])
     found = es.compare(made, "old", "new", metric=["correct", "elapsed_total"])
-    assert "higher in elapsed_total" in found.document().headline
-    assert "Nothing declares which way elapsed_total is better" in " ".join(printed(found, full=False).split())
+    document = found.document()
+    assert "higher in elapsed_total" in document.headline
+    assert document.tables["metrics"].written()[1][-1] == "higher"
+    shown = " ".join(printed(found, full=False).split())
+    assert "higher is assumed better in correct." in shown
+    assert "Nothing declares which way elapsed_total is better. Say which: " in shown
+    assert "score=['correct', 'elapsed_total:lower']" in shown
     gated = gate_of(found, "worse")
     assert gated.passed is None
     assert "evalstats.toml" in gated.reason
