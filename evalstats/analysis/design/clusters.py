@@ -59,10 +59,14 @@ def group_columns(outcomes: pl.DataFrame) -> tuple[str, ...]:
 
 @record
 class Candidates:
-    """Columns that may group items without anybody having said so; `notes` name those that only just cannot."""
+    """Columns that may group items without anybody having said so; `notes` name those that only just cannot.
+
+    `shared`: some item was answered by two systems. Where none was, a column of answers looks like one that describes items.
+    """
 
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    shared: bool = False
 
 
 def candidate_groups(data: EvalData, metric: MetricFacts, columns: Sequence[str], *, contrast: str) -> Candidates:
@@ -104,7 +108,8 @@ def candidate_groups(data: EvalData, metric: MetricFacts, columns: Sequence[str]
                 f"{shown} differs within {differing} of {n:,} items, so it was not tested as a group of items; "
                 "to have it tested, give each item one level"
             )
-    return Candidates(names=tuple(kept), notes=tuple(notes))
+    _, system = level_codes(rows["system"])
+    return Candidates(names=tuple(kept), notes=tuple(notes), shared=bool((system[first][place] != system).any()))
 
 
 def _patterns(rows: pl.DataFrame, place: Codes, n_items: int, systems: Sequence[str]) -> pl.Series:
