@@ -452,27 +452,20 @@ def _metrics(results: Results, tasks_of: Mapping[str, list[str]], numbers: Seque
     headline: dict[object, object] = {**V1_METRICS} if isinstance(results, LightevalResults) else {}
     for number in sorted(numbers, key=lambda number: number["task"] != ""):  # a group's own number comes first
         headline.setdefault(number["benchmark"], number["metric"])
-    seen, only_published = set(ranges), Ranges()
+    seen = set(ranges)
     for benchmark, metric in ranges:
         headline.setdefault(benchmark, metric)
     for number in numbers:
         key = (str(number["benchmark"]), str(number["metric"]))
         if key not in seen:
-            only_published.add(*key, as_number(number["estimate"]))
+            ranges.add(*key, as_number(number["estimate"]))
     rows: list[Row] = []
-    for known in (ranges, only_published):
-        for benchmark, metric in known:
-            is_likelihood = metric.partition(",")[0] == LOG_LIKELIHOOD
-            said = (results.higher_is_better(task, metric) for task in (*tasks_of[benchmark], benchmark))
-            direction = next((one for one in said if one is not None), None)
-            row = known.row(
-                benchmark,
-                metric,
-                higher_is_better=True if is_likelihood else direction,
-                primary=headline.get(benchmark) == metric,
-                unit="nats" if is_likelihood else None,
-            )
-            rows.append(row)
+    for benchmark, metric in ranges:
+        is_likelihood = metric.partition(",")[0] == LOG_LIKELIHOOD
+        said = (results.higher_is_better(task, metric) for task in (*tasks_of[benchmark], benchmark))
+        direction = True if is_likelihood else next((one for one in said if one is not None), None)
+        primary, unit = headline.get(benchmark) == metric, "nats" if is_likelihood else None
+        rows.append(ranges.row(benchmark, metric, higher_is_better=direction, primary=primary, unit=unit))
     return rows
 
 
