@@ -115,7 +115,11 @@ class Head:
     def columns(self) -> tuple[str, ...]:
         """Column names of a delimited text file (its first record) or a Parquet file."""
         if self.shape == "parquet":
-            return self._parquet_columns
+            try:
+                with open_regular(self.path) as stream:  # a path would be taken for a pattern
+                    return tuple(pl.read_parquet_schema(stream))
+            except PARQUET_FAULTS:
+                return ()
         if self.shape != "text":
             return ()
         nothing: list[str] = []
@@ -125,14 +129,6 @@ class Head:
         except csv.Error:
             return ()
         return tuple(name.strip() for name in first)
-
-    @property
-    def _parquet_columns(self) -> tuple[str, ...]:
-        try:
-            with open_regular(self.path) as stream:  # a path would be taken for a pattern
-                return tuple(pl.read_parquet_schema(stream))
-        except PARQUET_FAULTS:
-            return ()
 
     @property
     def delimiter(self) -> str:
@@ -338,9 +334,8 @@ def plain_name(path: Path) -> str:
     """
     name = path.name.removesuffix(".gz").removesuffix(".zst")
     bare = name.removesuffix(".zip")
-    return (
-        bare if bare.endswith(_ENDINGS) else name
-    )  # without an ending of its own, what is behind its last point is a name
+    # Without an ending of its own, what is behind its last point is a name.
+    return bare if bare.endswith(_ENDINGS) else name
 
 
 class SingleFileLoader:

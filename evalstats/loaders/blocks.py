@@ -532,12 +532,11 @@ def _cell_block(cells: list[dict[str, object]], places: list[int]) -> TableBlock
     for name in names:
         values = [row.get(name) for row in cells]
         kinds = set(map(type, values))
+        texts.update([name] if str in kinds else [])
         plain = _of_a_kind(values, kinds - {type(None)})
         if plain is not None:
-            texts.update([name] if str in kinds else [])
             columns[name] = plain.alias(name)
             continue
-        texts.update([name] if str in kinds else [])
         nested.update([name] if kinds & {list, dict} else [])
         if str in kinds:  # numbers among texts are ids: 12.0 is the same as "12"
             values = [as_text(value) if isinstance(value, float) else value for value in values]
@@ -560,11 +559,7 @@ def _of_a_kind(values: list[object], kinds: set[type]) -> pl.Series | None:
             return pl.Series(values, dtype=pl.String)
         if kinds in ({int}, {bool}):
             return pl.Series(values, dtype=pl.Int64 if kinds == {int} else pl.Boolean).cast(pl.String)
-    except (
-        OverflowError,
-        TypeError,
-        UnicodeEncodeError,
-    ):  # a whole number of more than 64 bits is one of the first two
+    except (OverflowError, TypeError, UnicodeEncodeError):  # the first two of a whole number of more than 64 bits
         pass
     return None
 

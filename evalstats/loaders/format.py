@@ -21,31 +21,13 @@ import polars as pl
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.arena_records import Tally
-from evalstats.loaders.base import (
-    Frame,
-    Head,
-    Match,
-    Rows,
-    Shape,
-    Source,
-    in_batches,
-    plain_name,
-    readable_name,
-)
+from evalstats.loaders.base import Frame, Head, Match, Rows, Shape, Source, in_batches, plain_name, readable_name
 from evalstats.loaders.files import load_json
 from evalstats.loaders.format_columns import MAKERS, InEvery, Sample, numbers, states, with_outcomes, with_said
 from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.record_columns import RecordBlock, column_of, facts_of, judged, outcomes_of, record_of, values_at
 from evalstats.loaders.records import cell_value
-from evalstats.loaders.rows import (
-    Factors,
-    GroupCounter,
-    Ranges,
-    RatingRows,
-    Row,
-    Said,
-    told,
-)
+from evalstats.loaders.rows import Factors, GroupCounter, Ranges, RatingRows, Row, Said, told
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, json_text
 from evalstats.schema.columns import TableName
@@ -553,7 +535,12 @@ class Format(Generic[R]):
         yield from in_batches(file.ratings.rows(), "ratings")
         yield from in_batches(file.published.rows, "aggregates")
         seen = {key: ranges.row(*key, higher_is_better=self.better(key[1])) for key in ranges}
-        if metrics := [self._metric(row, file) for row in {**file.published.metrics, **seen}.values()]:
+        metrics = [*{**file.published.metrics, **seen}.values()]
+        for row in metrics:
+            name = str(row["metric"])
+            facts = facts_of(name, self.metrics)
+            row.update({**({"higher_is_better": True} if facts else {}), **facts, **file.metrics.get(name, {})})
+        if metrics:
             yield Rows(table="metrics", rows=metrics)
         if file.factors.own_names:
             for run in file.runs.values():
@@ -709,12 +696,6 @@ class Format(Generic[R]):
                 for part in [frame] if is_one else frame.partition_by("benchmark", maintain_order=True):
                     ranges.add_frame(part, part["benchmark"][0])
             yield Frame(table=self.table, frame=frame)
-
-    def _metric(self, row: Row, file: FormatFile[R]) -> Row:
-        name = str(row["metric"])
-        facts = facts_of(name, self.metrics)
-        fixed: Row = {"higher_is_better": True, **facts} if facts else {}
-        return {**row, **fixed, **file.metrics.get(name, {})}
 
 
 def _given(block: RecordBlock, frame: pl.DataFrame, metric: str, path: str) -> Iterable[tuple[str, list[object]]]:

@@ -36,7 +36,6 @@ from evalstats.loaders.typed_records import Other, Plain
 from evalstats.loaders.values import as_list, as_number, as_text, dicts, first_line
 from evalstats.schema.tables import TABLES
 
-_NONE: Final = type(None)
 _COUNTED: Final = ("_n_", "length_")
 _AS_JSON: Final = msgspec.json.Encoder().encode
 
@@ -47,9 +46,7 @@ def first_lines(values: Sequence[object]) -> pl.Series:
     >>> first_lines(["APIError: 500\n  at line 3", "", None]).to_list()
     ['APIError: 500', None, None]
     """
-    known = {value: first_line(value) or None for value in {*values}} if {*map(type, values)} <= {str, _NONE} else None
-    lines = [first_line(value) or None for value in values] if known is None else [known[value] for value in values]
-    return pl.Series(lines, dtype=pl.String)
+    return pl.Series(each_once(values, lambda value: first_line(value) or None), dtype=pl.String)
 
 
 def _errors(values: Sequence[object]) -> pl.Series:

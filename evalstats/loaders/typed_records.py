@@ -36,7 +36,6 @@ from evalstats.loaders.values import as_text
 from evalstats.schema.data import Problem
 
 R = TypeVar("R")
-T = TypeVar("T")
 Place = int | str
 # What may stand in a file where an object is expected, so that the record is kept: `part: Part | Other = None`.
 Plain = str | float | bool | None
@@ -209,9 +208,8 @@ class TypedRecords(Generic[R]):
         """Read delimited text: cells of columns that hold JSON are read as such, columns that no record has are not looked at."""
         path, delimiter = self.path, self.head.delimiter
         header = header_of(path, delimiter)
-        read = [at for at, name in enumerate(header) if name and (self._members is None or name in self._members)] or [
-            0
-        ]
+        wanted = [at for at, name in enumerate(header) if name and (self._members is None or name in self._members)]
+        read = wanted or [0]
         names = [header[at] for at in read]
 
         def misfit(said: str) -> None:
@@ -259,7 +257,10 @@ class TypedRecords(Generic[R]):
                     if self._is_alone:
                         yield from self._piece_by_piece()
                         return
-                    self._check_encoding(data)
+                    try:  # what is passed over is not looked at
+                        data.decode()
+                    except UnicodeDecodeError as error:
+                        raise UnreadableFileError(encoding_message(str(self.path), error)) from error
                     records, places = self._fitting(pattern, zip(places, map(bytes, texts), strict=True))
                 yield self._block(pattern, records, places)
 
@@ -305,13 +306,6 @@ class TypedRecords(Generic[R]):
                 return cast("list[Struct]", self._several.decode(text))
         return _RAW(text)
 
-    def _check_encoding(self, data: bytes) -> None:
-        """Refuse a document whose texts are of another encoding; what is passed over is not looked at."""
-        try:
-            data.decode()
-        except UnicodeDecodeError as error:
-            raise UnreadableFileError(encoding_message(str(self.path), error)) from error
-
     def _refuse_list(self) -> None:
         if self._keyed:
             raise UnreadableFileError(f"{self.path}: is a list; an object with {self.called} was expected")
@@ -356,7 +350,8 @@ class TypedRecords(Generic[R]):
         yield from self._converted(pattern, values)
 
     def _converted(self, pattern: str, values: Iterable[tuple[Place, object]]) -> Iterator[list[R]]:
-        for some in _batches(values):
+        rest = iter(values)
+        while some := [*islice(rest, _BLOCK_RECORDS)]:
             places, held = zip(*some, strict=True)
             yield self._block(pattern, *self._fitting_at_once(pattern, places, held))
 
@@ -457,9 +452,3 @@ def _refuse_twice(data: bytes | Raw, members: Mapping[str, Raw]) -> None:
     # As programs write it, without blanks or with one behind each mark, there is room for these members alone.
     if between not in (2 * len(members) + 1, 4 * len(members)) and _N_MEMBERS(bytes(text).decode()) != len(members):
         raise msgspec.DecodeError
-
-
-def _batches(values: Iterable[T]) -> Iterator[list[T]]:
-    rest = iter(values)
-    while batch := list(islice(rest, _BLOCK_RECORDS)):
-        yield batch
