@@ -8,7 +8,8 @@ judges, and scores of people and of evaluators are ratings too. Observations nam
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from itertools import compress
+from typing import Any, Final, cast
 
 import polars as pl
 from msgspec import UNSET, UnsetType
@@ -31,18 +32,14 @@ _TEXTS: Final = "{n} scores are remarks or corrections and no scores"
 File = FormatFile[dict[str, Any]]
 
 
-def _scores_of(rows: Sequence[Row], _: File) -> dict[str, str]:
-    """Return the members behind `comments`, which are scores."""
-    names = members_of(rows)
-    return {name: name for name in (names[names.index("comments") + 1 :] if "comments" in names else ())}
-
-
 def _with_scores(rows: list[Row], file: File) -> tuple[Sequence[Row], pl.Series]:
-    """Return the rows that have a score."""
-    names = _scores_of(rows, file)
-    places = [at for at, row in enumerate(rows) if any(as_list(cell_value(row.get(name))) for name in names)]
-    file.count(_NO_SCORE, len(rows) - len(places))
-    return [rows[at] for at in places], file.locators.gather(places)
+    """Return the rows that have a score: a member behind `comments` that is no empty list."""
+    names = members_of(rows)
+    names = names[names.index("comments") + 1 :] if "comments" in names else []
+    file.kept["scores"] = {name: name for name in names}
+    kept = [any(as_list(cell_value(row[name])) for name in names if row.get(name)) for row in rows]
+    file.count(_NO_SCORE, kept.count(False))
+    return [*compress(rows, kept)], file.locators.filter(pl.Series(kept))
 
 
 def _mean(value: object) -> Said | UnsetType:
@@ -173,7 +170,7 @@ FORMAT: Final[Format[Any]] = Format(
     },
     cells=("input", "metadata", "tags"),
     inner=_with_scores,
-    scores=_scores_of,
+    scores=lambda _, file: cast("dict[str, str]", file.kept["scores"]),
     reads=_mean,
     asked=("input",),
     identity=item_of,
