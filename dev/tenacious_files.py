@@ -26,7 +26,7 @@ from evalstats.datasets.tenacious import (
 )
 from evalstats.errors import InputError
 from evalstats.grammar import and_list
-from evalstats.loaders.files import iter_json_lines, load_json, small_text
+from evalstats.loaders.files import json_lines, load_json, small_text
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts, get
 
 SPLITS: Final = ("train", "dev", "held_out")
@@ -128,7 +128,7 @@ def _traces(path: Path) -> list[tuple[str, ScoredPair]]:
     """Return (task id, pair) of every line; equal rows are numbered alike."""
     found: list[tuple[str, ScoredPair]] = []
     numbers: dict[tuple[object, ...], int] = {}
-    for line, value in iter_json_lines(path):
+    for line, value in json_lines(path):
         row = as_dict(value)
         task, dimension = as_text(row.get("task_id")), as_text(row.get("dimension"))
         if task is None or dimension is None:
@@ -196,7 +196,7 @@ def _files(folder: Path, scored: set[str]) -> TenaciousFiles | None:
 
 
 def _tasks(path: Path) -> dict[str, Task]:
-    rows = [as_dict(value) for _, value in iter_json_lines(path)]
+    rows = [as_dict(value) for _, value in json_lines(path)]
     return {as_text(row.get("task_id")) or "": row for row in rows}
 
 
