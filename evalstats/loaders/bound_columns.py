@@ -360,41 +360,39 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
     wanted = [safe_name(column) for column in wanted]
     for column in wanted:
         if column not in columns:
-            shown = comma_list(columns, SHOWN_COLUMNS)
             one_value = f"; for one value on every row write {Option('map', '@' + column, of=name)}"
-            fixed = "" if name in {"item", "score", "trial"} else one_value
-            raise InputError(f"there is no column {column!r} for {name}; the table has {shown}{fixed}")
+            raise no_column(column, name, columns, "" if name in {"item", "score", "trial"} else one_value)
     return tuple(wanted)
 
 
 def _require(
     mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str], columns: Sequence[str], *, across: str
 ) -> None:
-    shown = comma_list(columns, SHOWN_COLUMNS)
-    if not mapped.get("score"):
-        left = [name for name in columns if (name,) not in mapped.values()]
-        wide = f". {wide_hint(left)}" if len(left) > 1 else ""
-        raise InputError(
-            f"no column is called score; name it: {Option('map', blank='COLUMN', of='score')} (the "
-            f"table has {shown}){wide}"
-        )
-    if "item" not in mapped:
-        raise InputError(
-            f"no column is called item; name the one with the items: {Option('map', blank='COLUMN', of='item')} (the "
-            f"table has {shown}), "
-            f"or, if every model was given the same items in the same order, {Option('map', '#row', of='item')}"
-        )
-    if "model" not in mapped and "model" not in constants:
-        raise InputError(
-            f"no column is called model; say {Option('map', blank='COLUMN', of='model')} (the table has {shown}), "
-            f"or for all rows {Option('map', '@NAME', of='model')}"
-        )
+    left = [name for name in columns if (name,) not in mapped.values()]
+    remedies = {
+        "score": f". {wide_hint(left)}" if len(left) > 1 else "",
+        "item": f", or, if every model was given the same items in the same order, {Option('map', '#row', of='item')}",
+        "model": f", or for all rows {Option('map', '@NAME', of='model')}",
+    }
+    for role, remedy in remedies.items():
+        if role not in {*mapped, *constants}:
+            raise InputError(
+                f"no column is called {role}; name it: {Option('map', blank='COLUMN', of=role)} (the table has "
+                f"{comma_list(columns, SHOWN_COLUMNS)}){remedy}"
+            )
     if len(mapped["score"]) > 1 and not across and ("metric" in mapped or "metric" in constants):
         raise InputError(
             "metric is given, and score has several columns, which name their metrics themselves; give one of the two"
         )
     if mapped["item"] == () and mapped.get("trial") == () and across != "trial":
         raise InputError("item=#row and trial=#order cannot go together: a repetition would look like another item")
+
+
+def no_column(column: str, role: str, columns: Iterable[str], remedy: str = "") -> InputError:
+    """Return the refusal of a column that is named for a role and is not there."""
+    return InputError(
+        f"there is no column {column!r} for {role}; the table has {comma_list(columns, SHOWN_COLUMNS)}{remedy}"
+    )
 
 
 def wide_hint(columns: Sequence[str]) -> str:
@@ -427,8 +425,6 @@ def _dependence(
             continue
         names = [name for name, source in (*standard.items(), *factors.items()) if source == asked]
         if not names:
-            raise InputError(
-                f"there is no column {asked!r} for dependence; the table has {comma_list(columns, SHOWN_COLUMNS)}"
-            )
+            raise no_column(asked, "dependence", columns)
         found.append(names[0])
     return tuple(dict.fromkeys(found))

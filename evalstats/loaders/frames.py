@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import polars as pl
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
 from evalstats.loaders.arena_cells import labelled, sides_of
 from evalstats.loaders.arena_records import Tally
@@ -17,7 +17,7 @@ from evalstats.loaders.arena_rows import winners_of
 from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.binder import NOTHING_FITS, assigned
 from evalstats.loaders.blocks import flat, frame_block
-from evalstats.loaders.bound_columns import Binding, Survey
+from evalstats.loaders.bound_columns import Binding, Survey, no_column
 from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, OF_VOTES, WAYS, ColumnMap
 from evalstats.loaders.look import LOOKED_AT, Look, metric_offered
 from evalstats.loaders.registry import read_source, sniffed
@@ -375,7 +375,8 @@ def in_standard_columns(
         if name not in standard:
             raise InputError(f"{name!r} is no column of {kind}; use one of {', '.join(sorted(standard))}")
         if source not in table.columns:
-            raise InputError(f"there is no column {source!r} for {name}; the table has {', '.join(table.columns)}")
+            named_so = f"; name another: {Option('map', blank='COLUMN', of=name)}" if source == name else ""
+            raise no_column(source, name, table.columns, named_so)
     names = {source: name for name, source in named.items()}
     if len(names) < len(named):
         twice = next(source for source in names if list(named.values()).count(source) > 1)

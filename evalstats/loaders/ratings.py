@@ -9,7 +9,7 @@ from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
-from evalstats.loaders.bound_columns import surveyed
+from evalstats.loaders.bound_columns import no_column, surveyed
 from evalstats.loaders.frames import digest_of_rows, in_standard_columns, runs_of_frame
 from evalstats.loaders.roles import ROLES, SCORERS, SURE, names_a_model, words_of
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
@@ -84,7 +84,12 @@ def from_ratings(
         people = people or own
     named = {"item": item, **columns}
     if raters:
-        _there(table, [*raters, item])
+        in_standard_columns(table, {"item": item}, "ratings")
+        for name in raters:
+            if name not in table.columns:
+                several = "," in name and {*name.split(",")} <= {*table.columns}
+                remedy = f"; give each separately: {Option('raters', tuple(name.split(',')))}" if several else ""
+                raise no_column(name, "raters", table.columns, remedy)
         column = (
             "value"
             if all(table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean for name in raters)
@@ -100,7 +105,6 @@ def from_ratings(
         named |= {"rater": "rater", column: column}
     else:
         named |= {"rater": rater, **_rating_column(table, value)}
-    _there(table, [item])
     made = in_standard_columns(table, named, "ratings")
     texts = [
         name for name in ("item", "rater", "model", "run", "variant", "criterion", "label") if name in made.columns
@@ -179,16 +183,6 @@ def read_table(path: Path, rows: str | None = None) -> pl.DataFrame:
     )
 
 
-def _there(table: pl.DataFrame, names: Sequence[str]) -> None:
-    for name in names:
-        if name not in table.columns:
-            what = f"; say which column names what is rated: {Option('map', blank='COLUMN', of='item')}"
-            remedy = what if name == "item" else ""
-            if "," in name and set(name.split(",")) <= set(table.columns):
-                remedy = f"; give each separately: {Option('raters', tuple(name.split(',')))}"
-            raise InputError(f"there is no column {name!r}; the table has {', '.join(table.columns)}{remedy}")
-
-
 def _called(table: pl.DataFrame, role: str, *own: str) -> str:
     """Return the column called as a role is, else the only one with a sure name for it; `own[0]` where there is none."""
     likely = [name for name in table.columns if ROLES[role].weight(words_of(name)) >= SURE]
@@ -214,7 +208,8 @@ def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:
             f"{Option('map', blank='COLUMN', of='value')}, that of who rated with {Option('map', blank='COLUMN', of='rater')}; "
             f"with one column for each rater, {Option('raters', blank='COLUMN')}"
         )
-    _there(table, [name])
+    if name not in table.columns:
+        raise no_column(name, "value", table.columns)
     dtype = table[name].dtype
     return {"value" if dtype.is_numeric() or dtype == pl.Boolean else "label": name}
 

@@ -69,9 +69,7 @@ def test_scores_by_judges_alone_say_what_is_missing(shared_data):
 def test_raters_without_an_item_column_are_told_to_name_it(tmp_path):
     wide(20).rename({"id": "thing"}).write_csv(tmp_path / "r.csv")
     refused = run("judges", tmp_path / "r.csv", "--humans", "ann", "--raters", "ann", "--raters", "gpt")
-    assert "the table has thing, ann, ben, gpt; say which column names what is rated: --map item=COLUMN" in str(
-        refused.exception
-    )
+    assert "the table has thing, ann, ben, gpt; name another: --map item=COLUMN" in str(refused.exception)
 
 
 def test_labels_to_buy_are_asked_for(tmp_path):
