@@ -42,6 +42,7 @@ _PARQUET_ROWS, _PLAIN_ROWS = 5_000, 100_000  # where columns nest, and where non
 PLACE: Final = "\x00place"
 NUMBER: Final = "\x00number"
 WINNER: Final = "\x00winner"
+OF_BLOCKS: Final = frozenset({PLACE, NUMBER, WINNER})
 
 
 def column(frame: pl.DataFrame, *names: str | None) -> pl.Series | None:
@@ -79,7 +80,7 @@ class _Votes(TypedRecords[dict[str, Any]]):
     @property
     def places(self) -> pl.Series:
         """Where each record of the block stands that was given last; null for the only one of a file."""
-        return pl.Series(PLACE, self._places, dtype=pl.Int64, strict=False)
+        return pl.Series(self._places, dtype=pl.Int64, strict=False)
 
     def leave_out(self, why: str, locator: str | None = None) -> None:
         """Hand on what is wrong with a record."""
@@ -88,32 +89,31 @@ class _Votes(TypedRecords[dict[str, Any]]):
         )
 
 
-def column_blocks(head: Head, bad: BadRow) -> Iterator[pl.DataFrame]:
-    """Yield the votes of a file some thousand at a time, with the place of each; what is wrong with a line goes to `bad`.
+def column_blocks(head: Head, bad: BadRow) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
+    """Yield the votes of a file some thousand at a time, and the place of each; what is wrong with a line goes to `bad`.
 
     A column that holds lists or objects has the dtype Object.
     """
     if head.shape == "parquet":
         for first, frame in parquet_frames(head.path, _PLAIN_ROWS, _is_kept):
-            nests = any(dtype.is_nested() for dtype in frame.dtypes)
-            places = pl.int_range(first, first + frame.height, eager=True).alias(PLACE)
-            for part in frame.hstack([places]).iter_slices(_PARQUET_ROWS if nests else _PLAIN_ROWS):
-                yield _of_parquet(part)
+            places = pl.int_range(first, first + frame.height, eager=True)
+            size = _PARQUET_ROWS if any(dtype.is_nested() for dtype in frame.dtypes) else _PLAIN_ROWS
+            for at, part in zip(range(0, frame.height, size), frame.iter_slices(size), strict=True):
+                yield _of_parquet(part), places.slice(at, part.height)
     elif head.shape == "text":
-        for block in delimited_blocks(head.path, head.delimiter, bad):
-            yield of_table(block)
+        yield from map(of_table, delimited_blocks(head.path, head.delimiter, bad))
     else:
         votes = _Votes(Source(path=head.path), dict[str, Any], called="votes", alone=True)
         votes.bad = bad
         for block in votes.blocks():
             if block:
-                yield frame_of(block).with_columns(votes.places)
+                yield frame_of(block), votes.places
 
 
-def of_table(block: TableBlock) -> pl.DataFrame:
-    """Return the votes of a block of a table."""
+def of_table(block: TableBlock) -> tuple[pl.DataFrame, pl.Series]:
+    """Return the votes of a block of a table, and where each stands."""
     cells = [cells.alias(own_name(cells.name)) for cells in block.frame.iter_columns()]
-    return pl.DataFrame([*(each for each in cells if each.name not in _UNREAD), block.places.alias(PLACE)])
+    return pl.DataFrame([each for each in cells if each.name not in _UNREAD]), block.places
 
 
 def frame_of(records: Sequence[Mapping[str, object]]) -> pl.DataFrame:

@@ -28,6 +28,7 @@ from evalstats.loaders.arena_records import (
     NESTED,
     NOT_SAMPLED,
     NUMBER,
+    OF_BLOCKS,
     PLACE,
     TEXTS,
     TOKENS,
@@ -394,7 +395,7 @@ def _factors(frame: pl.DataFrame, tally: Tally) -> dict[str, pl.Series]:
     kept: dict[str, pl.Series] = {}
     for given in frame.iter_columns():
         name = given.name
-        if name in _USED or name in NESTED or name in TEXTS or name.startswith("\x00"):
+        if name in _USED or name in NESTED or name in TEXTS or name in OF_BLOCKS or name.startswith(TOKENS):
             continue
         if given.dtype == pl.Object:
             _drop(name, tally)

@@ -17,6 +17,7 @@ from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.loaders.arena_cells import ANSWERS, MAX_CELL_CHARS, VoteOutcome, labelled, parsed, sides_of
 from evalstats.loaders.arena_records import (
     NUMBER,
+    OF_BLOCKS,
     PLACE,
     TEXTS,
     WINNER,
@@ -269,7 +270,7 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
         raise InputError(f"{what} has no meaning for votes; leave it out")
     taken = {*rename.values(), *map_.constants, *(("winner",) if scores else ())}
     taken |= {rival for name in taken for rival in _RIVALS.get(name, ())}
-    rename |= {name: f"source_{name}" for name in names if name in taken and name not in rename}
+    rename |= {name: f"source_{name}" for name in (names & taken) | OF_BLOCKS if name not in rename}
     constants = {name: value for name, value in map_.constants.items() if name not in _OF_THE_RUN}
     found = frozenset((*(rename.get(name, name) for name in names), *constants, *(("winner",) if scores else ())))
     found |= frozenset({"model_a", "model_b"} if "loser" in found else ())
@@ -283,9 +284,10 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
         number = 0
         # What lies inside a JSON document, or in columns that hold JSON, is read as a table.
         found_in = column_blocks(head, left_out.anew()) if table is None else map(of_table, table.blocks())
-        for columns in found_in:
+        for columns, places in found_in:
             block = pl.DataFrame([cells.alias(rename.get(cells.name, cells.name)) for cells in columns.iter_columns()])
-            block = block.with_row_index(NUMBER, offset=number)
+            numbers = pl.int_range(number, number + block.height, eager=True)
+            block = block.with_columns(places.alias(PLACE), numbers.alias(NUMBER))
             number += block.height
             made = _made(block, [rename.get(name, name) for name in scores or ()])
             block = block.with_columns(*(pl.lit(value).alias(name) for name, value in constants.items()), **made)

@@ -568,6 +568,12 @@ def test_ranks_within_an_event(votes: Any) -> None:
 # Ids
 
 
+def test_columns_called_as_our_own_are_kept_beside_them(votes: Any) -> None:
+    odd = {f"\x00{name}": "x" for name in ("place", "number", "winner")}
+    table = votes([{"model_a": "m", "model_b": "n", "winner": "model_a", **odd}]).comparisons
+    assert table.select("battle", "outcome", *(f"source_{name}" for name in odd)).rows() == [("0", "a", "x", "x", "x")]
+
+
 @pytest.mark.parametrize("size", [1, 2, 5000])
 def test_an_id_that_stands_twice_is_an_error(votes: Any, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(typed_records, "_BLOCK_BYTES", 200 * size)
