@@ -181,32 +181,24 @@ def _cells(read: pl.DataFrame, kept: pl.DataFrame, key: list[str]) -> VoteCells:
     models = tuple(pl.concat([kept[A], kept[B]]).unique().sort().to_list())
     place = {name: code for code, name in enumerate(models)}
     coded = kept.with_columns(pl.col(A, B).replace_strict(place, return_dtype=pl.Int64, default=None))
-    order, begin = _sorted(coded, [A, B, OUTCOME, SHARE])
+    alike = [A, B, OUTCOME, SHARE]
+    cells = coded.group_by(alike, maintain_order=True).agg(pl.col(W, W2, N).sum()).sort(alike)
+    cells = cells.with_columns(pl.int_range(pl.len()).alias(CELL))
     left = dict(read.group_by(WHY).agg(pl.col(N).sum()).iter_rows())
     unknown = read.filter(pl.col(WHY) == "unknown").group_by(LABEL).agg(pl.col(N).sum())
-
-    def column(name: str) -> npt.NDArray[Any]:
-        return coded[name].to_numpy()[order[begin]]
-
-    def total(name: str) -> npt.NDArray[Any]:
-        values = coded[name].to_numpy()[order]
-        return np.add.reduceat(values, begin) if 0 < begin.size < values.size else values
-
-    number = np.empty(order.size, dtype=np.int64)
-    number[order] = np.repeat(np.arange(begin.size), np.diff(begin, append=order.size))
-    numbers = pl.Series(CELL, number)
+    first, second, outcome, share, weight, squares, count = (cells[name].to_numpy() for name in (*alike, W, W2, N))
     return VoteCells(
         models=models,
         rows=VoteRows(
             n_models=len(models),
-            first=column(A),
-            second=column(B),
-            outcome=column(OUTCOME),
-            share=column(SHARE),
-            weight=total(W),
-            weight_squares=total(W2),
-            count=total(N),
-            covariates=np.zeros((begin.size, 0)),
+            first=first,
+            second=second,
+            outcome=outcome,
+            share=share,
+            weight=weight,
+            weight_squares=squares,
+            count=count,
+            covariates=np.zeros((cells.height, 0)),
         ),
         n_rows=int(read[N].sum()),
         n_unnamed=int(left.get("unnamed", 0)),
@@ -214,28 +206,8 @@ def _cells(read: pl.DataFrame, kept: pl.DataFrame, key: list[str]) -> VoteCells:
         n_unscored=int(left.get("unscored", 0)),
         unknown=tuple(unknown.sort(N, LABEL, descending=[True, False]).iter_rows()),
         # Two labels may stand for one outcome: several keys lead to one cell.
-        keys=kept.select(key).with_columns(numbers),
+        keys=coded.join(cells, on=alike, maintain_order="left").select(*key, CELL),
     )
-
-
-def _sorted(coded: pl.DataFrame, by: list[str]) -> tuple[Ints, Ints]:
-    """Return the order of the rows by the columns of `by`, and where in it a new cell begins."""
-    label, room = np.zeros(coded.height, dtype=np.int64), 1
-    for name in by:
-        values = coded[name].to_numpy()
-        if values.dtype.kind == "f":
-            levels, code = np.unique(values, return_inverse=True)
-            size = levels.size
-        else:
-            code, size = values, int(values.max(initial=0)) + 1
-        if room * size >= 2**62:
-            label = np.unique(label, return_inverse=True)[1]
-            room = int(label.max(initial=0)) + 1
-        label, room = label * size + code, room * size
-    order = np.argsort(label, kind="stable").astype(np.int64)
-    ordered = label[order]
-    new = np.concatenate([np.ones(min(1, ordered.size), dtype=np.bool_), ordered[1:] != ordered[:-1]])
-    return order, np.flatnonzero(new).astype(np.int64)
 
 
 CHUNK_VOTES = 1_000_000
