@@ -21,7 +21,8 @@ from evalstats.loaders.base import Head
 from evalstats.loaders.delimited import header_of, iter_frames
 from evalstats.loaders.files import BadRow, JsonItem, iter_json, json_lines, load_json
 from evalstats.loaders.parquet_sizes import parquet_frames
-from evalstats.loaders.values import as_dict, as_list, as_text, dicts, json_or_none
+from evalstats.loaders.records import cell_value
+from evalstats.loaders.values import as_dict, as_list, as_text, dicts
 
 Record = dict[str, object]
 
@@ -424,7 +425,7 @@ def _with_cells(blocks: Iterable[TableBlock], deep: Sequence[str]) -> Iterator[T
         for path in deep:
             name, _, rest = path.partition(".")
             if rest and path not in frame.columns and name in frame.columns and frame[name].dtype == pl.String:
-                held = [json_or_none(cell) if cell and cell[0] in "{[" else None for cell in frame[name]]
+                held = [*map(cell_value, frame[name])]
                 for each in dict.fromkeys(each for value in held for each in _paths(value, rest)):
                     cells = [_cell(_at(value, each)) for value in held]
                     frame = frame.with_columns(pl.Series(_name(f"{name}.{each}"), cells, dtype=pl.String))

@@ -21,9 +21,10 @@ from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.published_columns import has_items_across, is_absent
+from evalstats.loaders.records import cell_value
 from evalstats.loaders.roles import ROLES, SURE, is_called_score, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn, looks_like_score
-from evalstats.loaders.values import as_dict, as_list, as_number, dicts, json_or_none
+from evalstats.loaders.values import as_dict, as_list, as_number, dicts
 from evalstats.regular import open_regular
 from evalstats.schema.metrics import suggests_lower
 
@@ -158,7 +159,7 @@ def records_of_head(head: Head) -> list[Record]:
             return []
     if head.shape == "lines":
         lines = head.text.splitlines()
-        return list(dicts([json_or_none(line) for line in (lines if whole else lines[:-1])[:LOOKED_AT]]))
+        return list(dicts([cell_value(line.strip()) for line in (lines if whole else lines[:-1])[:LOOKED_AT]]))
     found: list[object] = []
     with suppress(UnreadableFileError):  # it is cut off
         elements = JsonStream(io.StringIO(head.text).read, head.path).document()
@@ -187,7 +188,7 @@ def _sampled(head: Head) -> tuple[list[str], list[dict[str, object]]]:
 
 def _object_in(cell: object) -> object:
     """Return the object that a cell holds, also as a text of JSON or as a list of scores, else the cell."""
-    found = json_or_none(cell) or cell if isinstance(cell, str) and cell.startswith(("{", "[")) else cell
+    found = cell_value(cell) or cell
     listed = as_list(found)
     are_scores = 1 < len(listed) <= _TRIALS and all(isinstance(each, bool | int | float) for each in listed)
     return {str(place): each for place, each in enumerate(listed)} if are_scores else found

@@ -170,14 +170,6 @@ def letter_grade(value: object) -> float | None:
     return as_number(value)
 
 
-def json_or_none(text: str) -> object:
-    """Return what a text of JSON holds; None where it is no JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 _SORTED = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
 _LINE_CHARS = 200
 _RAW_CHARS = 2_000
