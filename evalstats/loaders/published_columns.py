@@ -69,13 +69,12 @@ _FACTS: Final = re.compile(
     r"(?:.*_)?(?:rank|position|place|params|parameters|param_count|size|size_b|params_b|year|avg_length|avg_tokens|"
     r"output_length|context|context_length|context_window|max_tokens|max_output_tokens|max_input_tokens|rpm|tpm|cutoff)|#params|#"
 )
-# What a model costs to use is no score of it.
-_PRICES: Final = re.compile(
-    r"(?:.*_)?(?:price|prices|pricing)(?:_.*)?|"
-    r"(?:.*_)?(?:costs?|usd|dollars?)(?:_.*)?_(?:per|in|out|input|output|prompt|completion|cached|tokens?|mtok|1k|1m)(?:_.*)?|"
-    r"(?:.*_)?(?:per|in|input|output|prompt|completion|cached|tokens?|mtok|1k|1m)(?:_.*)?_(?:costs?|usd|dollars?)(?:_.*)?|"
-    r"(?:.*_)?(?:input|output|prompt|completion)(?:_.*)?_(?:1k|1m|mtok|per_million|per_token)(?:_.*)?"
-)
+# What a model costs to use is no score of it: a price, what so many tokens cost, or what goes in or out by the million.
+_PRICE: Final = frozenset(["price", "prices", "pricing"])
+_COST: Final = frozenset(["cost", "costs", "usd", "dollar", "dollars"])
+_SIDES_OF_CALLS: Final = frozenset(["in", "out", "input", "output", "prompt", "completion"])
+_MANY_TOKENS: Final = frozenset(["1k", "1m", "mtok", "million"])
+_AMOUNTS: Final = _MANY_TOKENS | {"per", "cached", "token", "tokens"}
 _SPREADS: Final = re.compile(r"(?:.*_)?(?:std|sd|stdev|std_dev|stddev|variance|var)|(?:std|stdev|stddev)_(?!err).+")
 
 
@@ -197,10 +196,6 @@ def model_column(columns: Iterable[str]) -> str | None:
 def item_column(columns: Iterable[str]) -> str | None:
     """Return a column that only a table with several rows a model has; None where there is none."""
     return next((column for column in columns if plain(column) in _ITEMS), None)
-
-
-def _names_repetitions(name: str) -> bool:
-    return ROLES["trial"].names.get(plain(name), 0.0) >= SURE
 
 
 def is_count(name: str) -> bool:
@@ -331,7 +326,8 @@ def published_in(
         if map_ is None:
             # A text that is the same in all rows (`prompt`) may say how they were made.
             texts = [name for name in columns if name not in numeric and len({*levels[name]}) == 1 < len(records)]
-            counted = any(_names_repetitions(name) and len({*levels[name]}) > 1 for name in numeric)
+            trials = (name for name in numeric if ROLES["trial"].names.get(plain(name), 0.0) >= SURE)
+            counted = any(len({*levels[name]}) > 1 for name in trials)
             if counted or item_column(name for name in columns if name != model and name not in texts) is not None:
                 return "its rows are items"
             if _is_published(found, records, levels, key, numeric):
@@ -391,7 +387,9 @@ def is_price(column: str) -> bool:
     >>> is_price("input_cost_per_token"), is_price("Output ($/1M)"), is_price("cost"), is_price("total_cost")
     (True, True, False, False)
     """
-    return "$" in column or _PRICES.fullmatch(plain(column)) is not None
+    words = {*plain(column).split("_")}
+    rate = words & _COST and words & (_SIDES_OF_CALLS | _AMOUNTS)
+    return "$" in column or bool(words & _PRICE or rate or (words & _SIDES_OF_CALLS and words & _MANY_TOKENS))
 
 
 def columns_of(
