@@ -138,6 +138,8 @@ def test_conversations_are_named_by_what_the_user_said(tmp_path: Path) -> None:
 
     a, b = (load(write_lines(tmp_path / f"{name}.jsonl", [talk(name)])) for name in "ab")
     assert a.outcomes["item"].to_list() == b.outcomes["item"].to_list()
+    written = load(write_csv(tmp_path / "c.csv", [talk("c")]))
+    assert "1 conversations are text with the answers in it" in written.problems[0].message
 
 
 def test_equal_questions_with_other_references_are_other_items(tmp_path: Path) -> None:

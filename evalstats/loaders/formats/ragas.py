@@ -52,6 +52,8 @@ _RESULT: Final = re.compile(r"MetricResult\(value=(?P<value>.*?)(?:, reason=.*)?
 _COMMA: Final = re.compile(r"-?\d,\d+")
 _LOOKED_AT: Final = 1_000
 _NO_SCORE: Final = "{n} scores are empty or NaN: Ragas drops from its averages what its judge could not score; unscored"
+_CHAT: Final = "{n} conversations are text with the answers in it, so that no two models pair; write JSON Lines"
+_WRITTEN: Final = ("[{'content'", '[{"content"', "[HumanMessage(")
 _EMPTY: Final = "Ragas gave no score (NaN)"
 _SHAPES: Final = (*RECORDS, "text")
 
@@ -63,6 +65,7 @@ def _rows(rows: list[Row], file: FormatFile[Row]) -> tuple[list[Row], pl.Series]
     levels = cast("list[str]", file.kept["levels"])
     for row in rows if levels else ():
         row["_factors"] = {name: row[name] for name in levels if not _is_empty(row.get(name))}
+    file.count(_CHAT, sum(str(_first(row, _QUESTIONS)).startswith(_WRITTEN) for row in rows))
     return rows, file.locators
 
 
