@@ -34,16 +34,15 @@ def common_step(values: FloatArray) -> float | None:
     >>> common_step(np.array([1.0, 2**0.5])) is None
     True
     """
-    magnitudes = np.abs(values)
-    largest = float(magnitudes.max(initial=0.0))
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     if largest == 0.0:
         return None
-    probe = _greatest_divisor(np.unique(magnitudes[:_PROBE_AT_ONCE]), largest)
+    probe = _greatest_divisor(np.unique(np.abs(values[:_PROBE_AT_ONCE])), largest)
     if probe is None:
         return None
     if _all_multiples(values, probe):
         return probe
-    step = _greatest_divisor(np.unique(magnitudes), largest)
+    step = _greatest_divisor(np.unique(np.abs(values)), largest)
     return step if step is not None and _all_multiples(values, step) else None
 
 
@@ -76,8 +75,9 @@ def fast_length(least: int) -> int:
 
 def _all_multiples(values: FloatArray, step: float) -> bool:
     steps = values / step
-    slack = _ROUNDING * max(1.0, float(np.abs(steps).max()))
-    return bool(np.abs(steps - np.rint(steps)).max() <= min(slack, 1e-4))
+    slack = _ROUNDING * max(1.0, float(steps.max()), -float(steps.min()))
+    steps -= np.rint(steps)
+    return max(float(steps.max()), -float(steps.min())) <= min(slack, 1e-4)
 
 
 @record
