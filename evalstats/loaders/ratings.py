@@ -54,7 +54,8 @@ def from_ratings(
     raters
         Instead of these two: columns that hold one rater's ratings each. An empty cell is no rating.
     humans
-        Raters who are people; all others are judges. Not needed where a column `rater_kind` says it.
+        Raters who are people; all others are judges. Not needed where a column `rater_kind` says it, or where all raters are
+        alike and their agreement is asked.
     benchmark
         What to call the ratings.
     **columns
@@ -64,7 +65,7 @@ def from_ratings(
     Raises
     ------
     InputError
-        If a column is not there, nobody is known to be human, or somebody rated the same thing twice.
+        If a column is not there, or somebody rated the same thing twice.
 
     Examples
     --------
@@ -184,20 +185,25 @@ def read_table(path: Path, rows: str | None = None) -> pl.DataFrame:
 
 
 def _called(table: pl.DataFrame, role: str, *own: str) -> str:
-    """Return the column called as a role is, else the only one with a sure name for it; `own[0]` where there is none."""
-    likely = [name for name in table.columns if ROLES[role].weight(words_of(name)) >= SURE]
+    """Return the column called as a role is, else the only one with the surest name for it; `own[0]` where there is none.
+
+    What is rated may have any name that an item has; who rated and the rating have a sure one.
+    """
+    weights = {name: ROLES[role].weight(words_of(name)) for name in table.columns}
+    least = max(weights.values()) if role == "item" else SURE
+    likely = [name for name, weight in weights.items() if weight >= least > 0]
     exact = [name for name in own if name in table.columns]
     return exact[0] if exact else likely[0] if len(likely) == 1 else own[0]
 
 
 def _raters_in(table: pl.DataFrame) -> tuple[list[str], list[str]]:
-    """Return the columns that hold the ratings of one rater each, by their names, and which of these are of people."""
+    """Return the columns that hold the ratings of one rater each, two or more, by their names, and which are people's."""
     words = {name: {*words_of(name).split("_")} for name in table.columns}
     numbers = [name for name in table.columns if table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean]
     numbers = [name for name in numbers if ROLES["score"].never.isdisjoint(words[name])]
     people = [name for name in numbers if _PEOPLE & words[name]]
     judges = [name for name in numbers if name not in people and (SCORERS & words[name] or names_a_model(name))]
-    return ([*people, *judges], people) if people and judges else ([], [])
+    return ([*people, *judges], people) if len(people) + len(judges) > 1 else ([], [])
 
 
 def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:
@@ -260,11 +266,5 @@ def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
             )
     if not people and "rater_kind" in table.columns:
         return table
-    if not people:
-        likely = tuple(
-            name for name in raters if not names_a_model(name) and SCORERS.isdisjoint(words_of(name).split("_"))
-        )
-        told = Option("humans", likely) if 0 < len(likely) < len(raters) else Option("humans", blank="NAME")
-        raise InputError(f"say which raters are people with {told}; raters: {comma_list(raters, 10)}")
     kind = pl.when(pl.col("rater").is_in(people)).then(pl.lit("human")).otherwise(pl.lit("judge"))
     return table.with_columns(kind.alias("rater_kind"))

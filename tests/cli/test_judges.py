@@ -43,8 +43,8 @@ def test_a_long_table_says_who_is_human(tmp_path):
     named = ["--map", "item=id", "--map", "rater=who", "--map", "value=score"]
     done = run("judges", tmp_path / "long.csv", *named, "--humans", "ann")
     assert done.exit_code == 0, done.output
-    refused = run("judges", tmp_path / "long.csv", *named)
-    assert refused.exit_code != 0
+    alone = run("judges", tmp_path / "long.csv", *named)
+    assert alone.stdout.startswith("MEASURED: Two ratings by ann and gpt are the same on ")
     assert run("judges", tmp_path, *named, "--humans", "ann").stdout == done.stdout
 
 
@@ -60,10 +60,15 @@ def test_files_of_votes_need_no_map(shared_data):
     assert "order" in run("judges", judge, "--full").output
 
 
-def test_scores_by_judges_alone_say_what_is_missing(shared_data):
-    refused = run("judges", shared_data / "wildbench" / "scores_long.parquet")
-    assert refused.exit_code != 0
-    assert "--humans NAME" in str(refused.exception) or "humans=NAME" in str(refused.exception)
+def test_of_judges_alone_the_agreement_of_all_is_the_answer(shared_data, tmp_path):
+    scores = run("judges", shared_data / "wildbench" / "scores_long.parquet")
+    assert scores.exit_code == 0, scores.output
+    assert "all among themselves" in scores.output
+    (tmp_path / "r.csv").write_text("answer_id,gpt4_judge,claude_judge\n" + "a,1,1\nb,0,0\nc,1,0\nd,1,1\ne,0,1\n")
+    found = run("judges", tmp_path / "r.csv")
+    assert found.exit_code == 0, found.output
+    assert "the same on 60.0% of answers" in " ".join(found.output.split())
+    assert "--humans NAME" in run("judges", tmp_path / "r.csv", "--full").output
 
 
 def test_raters_without_an_item_column_are_told_to_name_it(tmp_path):

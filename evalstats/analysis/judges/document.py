@@ -28,6 +28,7 @@ from evalstats.document.model import (
 )
 from evalstats.document.names import named
 from evalstats.document.numbers import interval_words, number, p_words
+from evalstats.errors import Option
 from evalstats.grammar import and_list, plural
 
 _TONES: dict[Standing, Tone] = {
@@ -138,7 +139,8 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
     """Return what can be said of people whom no judge is held against."""
     what = " in ".join(part for part in (result.criterion, result.benchmark) if part)
     rows = [*people.persons, people]
-    names = [f"{row.name} with the others" for row in people.persons] + [f"{result.truth} among themselves"]
+    every = result.truth if result.truth == "people" else "all"
+    names = [*(f"{row.name} with the others" for row in people.persons), f"{every} among themselves"]
     units = f"{result.unit.capitalize()}s"
     table = Table(
         id="people",
@@ -177,6 +179,9 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
     whose = "two of " + (plural(people.n_people, "person", "people") if result.truth == "people" else result.truth)
     if people.n_people == 2:
         whose = f"both {result.truth}"
+    action = "Have a judge rate the same answers, to compare its agreement with people."
+    if result.truth != "people":
+        action = f"If one of them is the truth, hold the others against it: {Option('humans', blank='NAME')}."
     return Document(
         kind="judges",
         title=f"How far do {result.truth} agree with one another{f' on {what}' if what else ''}?",
@@ -191,7 +196,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
         scope=f"{plural(people.n_units, result.unit)} that {whose} rated{clusters}",
         answer=(figure,),
         notes=result.notes,
-        actions=("Have a judge rate the same answers, to compare its agreement with people.",),
+        actions=(action,),
         method=(
             listed("method", "How ratings were compared", items),
             _references(*_AGREEMENT_REFERENCES),

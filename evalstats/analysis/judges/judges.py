@@ -75,7 +75,8 @@ def judges(
     data
         Ratings: what `evalstats.from_ratings` or `read` gave, or a table of ratings with the glossary's columns.
     humans
-        Whose ratings are the truth: "human" for all raters of that kind, or raters by name.
+        Whose ratings are the truth: "human" for all raters of that kind, or raters by name. Where no rater is of that kind, the
+        agreement of all raters is the answer.
     criterion
         What was rated, where there is more than one.
     scale
@@ -257,12 +258,16 @@ def _among_people(ratings: Ratings, over: Over) -> PeopleAgreement | None:
 def _people_alone(ratings: Ratings, among: PeopleAgreement | None, over: Over) -> PeopleAgreement:
     """Return the agreement of people whom no judge is held against, with each of three or more against the others."""
     if among is None:
-        who = "one person" if len(ratings.people) == 1 else f"{len(ratings.people)} people"
+        who = (
+            "one person"
+            if len(ratings.people) == 1
+            else f"{len(ratings.people)} {'people' if ratings.truth_name == 'people' else 'judges'}"
+        )
         raise CannotAnswerError(
             f"{who} rated, no {ratings.unit} was rated by two of them and none by a judge, so there is nothing to compare"
         )
     if among.estimate is None:
-        raise CannotAnswerError(f"people among themselves: {among.reason}")
+        raise CannotAnswerError(f"{ratings.truth_name} among themselves: {among.reason}")
     persons: list[PersonRow] = []
     for name in ratings.people if len(ratings.people) > 2 else ():
         own, others = ratings.counts([name]), ratings.counts([each for each in ratings.people if each != name])

@@ -277,11 +277,7 @@ def _people_and_judges(frame: pl.DataFrame, reference: tuple[str, ...]) -> tuple
                 f"no person rated, only {raters[0]}, so there is nothing to compare; give people's ratings of the same "
                 "things"
             )
-        if not people:
-            raise InputError(
-                f"no person rated, only {plural(len(raters), 'judge')}: say whose ratings are the truth with "
-                f"{Option('humans', blank='NAME')}; judges: {comma_list(raters, 10)}"
-            )
+        people = people or raters  # of judges alone, the agreement of all
     else:
         people = sorted(set(reference))
         for name in people:
@@ -291,18 +287,20 @@ def _people_and_judges(frame: pl.DataFrame, reference: tuple[str, ...]) -> tuple
 
 
 def _require_one_vocabulary(frame: pl.DataFrame, people: Sequence[str], judges: Sequence[str]) -> None:
-    """Refuse a judge who shares no label with people: the two speak of different things, and agreement would be 0 by spelling."""
+    """Refuse a rater who shares no label with the others: they speak of different things, and agreement is 0 by spelling."""
     if frame["value"].null_count() == 0:
         return
     said = {
         rater: set(levels_of(frame.filter(pl.col("rater") == rater)["label"].drop_nulls()))
         for rater in (*people, *judges)
     }
-    by_people = set[str]().union(*(said[name] for name in people))
-    for judge in judges:
-        if min(len(by_people), len(said[judge])) > 1 and by_people.isdisjoint(said[judge]):
+    for rater in judges or people:
+        others = [name for name in people if name != rater]
+        theirs = set[str]().union(*(said[name] for name in others))
+        if min(len(theirs), len(said[rater])) > 1 and theirs.isdisjoint(said[rater]):
+            who = "people" if judges else and_list(others)
             raise InputError(
-                f"people say {comma_list(sorted(by_people), 4)}, and {judge} says {comma_list(sorted(said[judge]), 4)}: they "
+                f"{who} say {comma_list(sorted(theirs), 4)}, and {rater} says {comma_list(sorted(said[rater]), 4)}: they "
                 "have no rating in common; give both the same words"
             )
 

@@ -259,8 +259,6 @@ def test_what_cannot_be_answered_is_refused_in_words():
         judges(es.datasets.tenacious_held_out())
     with pytest.raises(InputError, match="closest: judge"):
         judges(data_of(frame), humans="judges")
-    with pytest.raises(InputError, match="say which raters are people"):
-        es.from_ratings(frame, model="model")
     with pytest.raises(InputError, match="2 criteria: a, b"):
         judges(data_of(frame.with_columns((pl.col("item") % 2).replace_strict({0: "a", 1: "b"}).alias("criterion"))))
     with pytest.raises(InputError, match="no column 'answer'"):

@@ -123,8 +123,6 @@ def test_scores_by_several_judges_one_of_them_a_person():
 
 
 def test_what_is_missing_is_said_in_one_sentence():
-    with pytest.raises(InputError, match="no person rated, only 2 judges"):
-        judges(outcomes(("gpt", "claude")))
     with pytest.raises(CannotAnswerError, match="name no item"):
         judges(votes([{**vote(1, "a", "b", "a", rater="x"), "item": None}]))
     with pytest.raises(CannotAnswerError, match="name no judge"):
@@ -181,8 +179,38 @@ def test_people_named_in_one_text_are_told_apart():
     wide = {"item": [1, 2], "ann": [1, 0], "bob": [0, 1]}
     with pytest.raises(InputError, match=r"give each separately: raters=\['ann', 'bob'\]"):
         es.from_ratings(wide, raters="ann,bob")
-    with pytest.raises(InputError, match="say which raters are people with humans=NAME; raters: ann, bob"):
-        es.from_ratings(rows)
+
+
+@pytest.mark.parametrize("made", ["wide", "long", "scores"])
+def test_without_a_person_the_agreement_of_all_raters_is_the_answer(made: str) -> None:
+    """The same figures as with both named: nobody has to be called a person for that."""
+    first, second = [i % 2 for i in range(40)], [(i + (i % 7 == 0)) % 2 for i in range(40)]
+    match made:
+        case "wide":
+            table = {"answer_id": range(40), "gpt4_judge": first, "claude_judge": second}
+            data = es.from_ratings(table)
+        case "long":
+            table = {
+                "item": [*range(40)] * 2,
+                "rater": ["gpt4_judge"] * 40 + ["claude_judge"] * 40,
+                "value": first + second,
+            }
+            data = es.from_ratings(table)
+        case _:
+            data = outcomes(("gpt4_judge", "claude_judge"))
+    report, named = judges(data), judges(data, humans=["gpt4_judge", "claude_judge"])
+    assert report.people == named.people
+    assert report.rows == ()
+    assert report.truth == "claude_judge and gpt4_judge"
+    document = report.document()
+    assert document.headline.startswith("Two ratings by claude_judge and gpt4_judge are the same on ")
+    assert document.actions == ("If one of them is the truth, hold the others against it: humans=NAME.",)
+
+
+def test_raters_who_share_no_word_do_not_disagree_by_spelling() -> None:
+    rows = {"item": [1, 2, 1, 2], "rater": ["a", "a", "b", "b"], "value": ["MET", "NOT MET", "good", "poor"]}
+    with pytest.raises(InputError, match="b say good, poor, and a says MET, NOT MET: they have no rating in common"):
+        judges(es.from_ratings(rows))
 
 
 def test_a_table_without_ratings_says_what_would_hold_them() -> None:
