@@ -62,6 +62,7 @@ _MODULES: Final[tuple[tuple[str, str, frozenset[Shape]], ...]] = (
     ("formats.tau2_bench", "FORMAT SUBMISSION", _JSON),
     ("formats.rutbench", "FORMAT", _JSON),
     ("formats.tenacious", "PAIRS EVALUATION ABLATION", _JSON),
+    ("formats.tenacious_arms", "FORMAT", _JSON),
     ("harmamp", "LOADER", _ANY),
     ("devicerepair", "LOADER", _ANY),
     ("formats.aider", "FORMAT", _ANY),

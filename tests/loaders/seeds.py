@@ -69,6 +69,7 @@ from tests.loaders import (
     test_tau2_bench,
     test_tau_bench,
     test_tenacious,
+    test_tenacious_arms,
     test_terminal_bench,
     test_vlmevalkit,
     test_weave,
@@ -354,6 +355,10 @@ SEEDS: dict[str, list[Tree]] = {
     "tenacious": [{"held_out_traces.jsonl": _lines([test_tenacious.pair("a"), test_tenacious.pair("b")])}],
     "tenacious-evaluation": [{"m_dev_eval.json": _json(test_tenacious.evaluation(*_JUDGED_TASKS))}],
     "tenacious-ablation": [{"ablation_results.json": _json(test_tenacious.ablation())}],
+    "tenacious-arms": [
+        {"x.jsonl": _lines([test_tenacious_arms.LINE, test_tenacious_arms.LINE | {"variant": "trained"}])},
+        {"x.jsonl": _lines([test_tenacious_arms.WIDE, test_tenacious_arms.WIDE | {"task_id": "b"}])},
+    ],
     "harmamp": _tables(test_harmamp.ROWS),
     "devicerepair": _tables([test_devicerepair.row(f"q{n}", language) for n in range(2) for language in ("bn", "en")]),
     "aider": [{"polyglot_leaderboard.yml": test_aider.BOARD.encode()}],

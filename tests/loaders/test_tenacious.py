@@ -184,6 +184,11 @@ def test_what_is_not_in_a_line_is_unscored(tmp_path: Path) -> None:
         assert (run["n_scored"], run["n_unscored"]) == (1, 1)
 
 
+def test_a_verdict_against_its_scores_is_noted(tmp_path: Path) -> None:
+    odd = pair(baseline_correct=True, delta_correct=0)
+    assert "1 verdicts are not what their scores say" in said(load(lines(tmp_path / "t.jsonl", pair("a"), odd)))
+
+
 @pytest.mark.parametrize(
     ("pairs", "expected"),
     [
@@ -256,6 +261,19 @@ def test_an_evaluation_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "bench_dev_eval.json", json.dumps(evaluation(result("a")))[:-20])
     with pytest.raises(UnreadableFileError, match="is not valid JSON"):
         load(path)
+
+
+def test_an_evaluation_that_names_its_scorer(tmp_path: Path) -> None:
+    """As IbnuEyni/tenacious-sales-bench writes it."""
+    task = {"task_id": "TB_1", "total_score": 0.5, "passed": False, "category": "tone", "difficulty": "easy"}
+    content = {"scorer": "judge", "total_tasks": 1, "passed": 0, "pass_rate": 0.0, "avg_score": 0.5, "scores": [0.5]}
+    data = load(write(tmp_path / "x.json", {**content, "task_results": [task | {"dimension_scores": {"tone": 0.5}}]}))
+    assert data.outcomes.select("model", "item", "metric", "score", "scenario", "difficulty").rows() == [
+        ("judge", "TB_1", "passed", 0.0, "tone", "easy"),
+        ("judge", "TB_1", "score", 0.5, "tone", "easy"),
+        ("judge", "TB_1", "score/tone", 0.5, "tone", "easy"),
+    ]
+    assert data.problems == ()
 
 
 def test_all_published_accuracies_are_read(shared: Path) -> None:
