@@ -359,6 +359,17 @@ SEEDS: dict[str, list[Tree]] = {
         {"x.jsonl": _lines([test_tenacious_arms.LINE, test_tenacious_arms.LINE | {"variant": "trained"}])},
         {"x.jsonl": _lines([test_tenacious_arms.WIDE, test_tenacious_arms.WIDE | {"task_id": "b"}])},
     ],
+    "tau2-log": [
+        {
+            "trace_log.jsonl": _lines(
+                [test_tenacious_arms.SIMULATION, test_tenacious_arms.SIMULATION | {"simulation_id": "2"}]
+            )
+        }
+    ],
+    "tau2-score-log": [{"score_log.json": _json(test_tenacious_arms.SCORES)}],
+    "tenacious-numbers": [
+        {"ablation_results.json": _json({"held_out_task_count": 3, "baseline_mean": 6.5, "trained_judge_mean": 8})}
+    ],
     "harmamp": _tables(test_harmamp.ROWS),
     "devicerepair": _tables([test_devicerepair.row(f"q{n}", language) for n in range(2) for language in ("bn", "en")]),
     "aider": [{"polyglot_leaderboard.yml": test_aider.BOARD.encode()}],

@@ -192,6 +192,7 @@ def test_a_verdict_against_its_scores_is_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pairs", "expected"),
     [
+        ([pair("a"), pair("b", delta_correct=0)], "(delta_correct contradicts the verdicts): line 2"),
         ([pair("a"), pair("b"), pair("a")], "(a task of its split before): line 3"),
         ([pair(1), pair("1")], "(a task of its split before): line 2"),
         ([pair("a"), pair(None)], "(no task_id): line 2"),
@@ -354,7 +355,7 @@ def test_half_an_interval_has_no_level(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("splits", "expected"),
-    [({}, "none of its splits could be read"), ({"dev": {"split": "dev"}}, "none of its splits could be read")],
+    [({}, "none of its splits could be read"), ({"dev": {"split": "dev"}}, r"splits\.dev holds no accuracy")],
 )
 def test_an_ablation_without_numbers_is_refused(tmp_path: Path, splits: object, expected: str) -> None:
     path = write(tmp_path / "a.json", ablation() | {"splits": splits})

@@ -1,4 +1,4 @@
-"""Tenacious-Bench: pairs of sales conversations scored by two critics, evaluations of models, and the published accuracies.
+"""Tenacious-Bench: judged sales conversations and its critics, as first published; and evaluations of any of its authors.
 
 Held-out traces are pairs of answers scored by two critics: two runs, `baseline` and `trained`. A critic is right about a pair
 when it scores the chosen answer above the rejected one. The file counts an exact tie as wrong; factor `tie` marks them, so that
@@ -6,20 +6,17 @@ they can be counted otherwise. `margin` is the chosen answer's score less the re
 
 Evaluations are the answers of one model: `passed` (the headline), `score` and `score/<rubric dimension>`. The scenario is the
 benchmark's `dimension` (or `category`), the task its split; factor `scenario_base` is the task without its version, since
-versions of one scenario are near copies. Task files, checks and summaries are passed over. An ablation has the accuracy of both
-critics in every split, and the difference in percentage points with its interval and p-value; its `delta_a` and `delta_b` repeat
-the held-out split and are not read.
+versions of one scenario are near copies. Task files, checks and summaries are passed over.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import polars as pl
 
-from evalstats.loaders.format import HEADLINE, SHARE, Format, FormatFile, Sample, Sign
-from evalstats.loaders.published_numbers import between
+from evalstats.loaders.format import HEADLINE, SHARE, Format, FormatFile, Sign
 from evalstats.loaders.rows import Row
-from evalstats.loaders.values import as_dict, as_number, as_text, dicts
+from evalstats.loaders.values import as_number, as_text, dicts
 
 BENCHMARK: Final = "Tenacious-Bench"
 CRITICS: Final = ("baseline", "trained")
@@ -27,19 +24,6 @@ ABOUT: Final[Row] = {"factor_names": ["dimension=scenario"], "dependence": []}
 BASE: Final = pl.col("item").str.replace(r"-v\d+$", "")
 _TIES: Final = "{n} errors of CRITIC are exact ties of its two scores, which the file counts as wrong (factor `tie`)"
 _ODD: Final = "{n} verdicts are not what their scores say; the verdicts are used"
-# What lies beside the results, by its keys.
-_OTHER_FILES: Final = {
-    "task definitions": "candidate_output scoring_rubric",
-    "training preferences": "task_id dimension prompt chosen rejected",
-    "a note on sealed preferences": "split rows access public_rows_included",
-    "a training log": "run_name vector_size epoch_history",
-    "a summary of the tasks": "total_tasks splits source_modes",
-    "a summary of the tasks by partition": "total_tasks partition_actuals",
-    "a digest of the ablation": "path shared_interface delta_a",
-    "agreement of two passes": "dimension_agreement subset_task_ids",
-    "one pass of a rater": "task_id source_mode split dimension_results",
-    "a contamination check": "ngram_overlap_threshold findings",
-}
 
 Inner = tuple[list[Row], list[str]]
 
@@ -49,9 +33,12 @@ def _critics(records: list[Row], file: FormatFile[Row]) -> Inner:
     rows: list[Row] = []
     places: list[str] = []
     for pair, place in zip(records, file.locators, strict=True):
+        before, after, delta = (as_number(pair.get(f"{name}_correct")) for name in (*CRITICS, "delta"))
+        contradicts = None not in {before, after, delta} and delta != (after or 0.0) - (before or 0.0)
         item = as_text(pair.get("task_id"))
-        if not item or file.again(as_text(pair.get("split")), item):
-            file.leave_out("a task of its split before" if item else "no task_id", place)
+        if not item or contradicts or file.again(as_text(pair.get("split")), item):
+            why = "delta_correct contradicts the verdicts" if contradicts else "a task of its split before"
+            file.leave_out(why if item else "no task_id", place)
             continue
         for critic in CRITICS:
             given = {name: pair.get(f"{critic}_{name}") for name in ("correct", "chosen_score", "rejected_score")}
@@ -78,12 +65,26 @@ PAIRS: Final[Format[Any]] = Format(
     harness=BENCHMARK,
     signs=(
         Sign("task_id baseline_correct trained_correct"),
-        *(Sign(keys, skip=what) for what, keys in _OTHER_FILES.items()),
-        # Keys too common to go by; these words stand near the beginning.
-        Sign("held_out_vs_train", text=('"ngram_overlap_threshold"',), skip="a contamination check"),
-        Sign("claims", text=('"bench_total_tasks_v0_1"',), skip="a list of claims"),
-        Sign("programmatic", text=('"candidate_output"',), skip="worked examples"),
-        Sign("title", text=('"Tenacious-Bench',), skip="the schema of a task"),
+        *(
+            Sign(keys, text=text, skip=skip)
+            for keys, text, skip in (
+                ("candidate_output scoring_rubric", (), "task definitions"),
+                ("task_id dimension prompt chosen rejected", (), "training preferences"),
+                ("split rows access public_rows_included", (), "a note on sealed preferences"),
+                ("run_name vector_size epoch_history", (), "a training log"),
+                ("total_tasks splits source_modes", (), "a summary of the tasks"),
+                ("total_tasks partition_actuals", (), "a summary of the tasks"),
+                ("path shared_interface delta_a", (), "a digest of the ablation"),
+                ("dimension_agreement subset_task_ids", (), "agreement of two passes"),
+                ("task_id source_mode split dimension_results", (), "one pass of a rater"),
+                ("ngram_overlap_threshold findings", (), "a contamination check"),
+                # Keys too common to go by; these words stand near the beginning.
+                ("held_out_vs_train", ('"ngram_overlap_threshold"',), "a contamination check"),
+                ("claims", ('"bench_total_tasks_v0_1"',), "a list of claims"),
+                ("programmatic", ('"candidate_output"',), "worked examples"),
+                ("title", ('"Tenacious-Bench',), "the schema of a task"),
+            )
+        ),
     ),
     record=dict[str, Any],
     inner=_critics,
@@ -173,47 +174,4 @@ EVALUATION: Final[Format[Any]] = Format(
     better=lambda _: True,
     expected="The evaluation of a set of tasks was expected",
     naming="Name the file <model>_<split>_eval.json to say otherwise",
-)
-
-
-def _splits(record: Row, file: FormatFile[Row]) -> Iterable[Sample]:
-    """Publish what both critics reach in every split, and the difference of their accuracies."""
-    named, about = ("baseline", "trained_component"), {"note": as_text(record.get("run_name")), **ABOUT}
-    systems = {critic: as_text(record.get(name)) or critic for critic, name in zip(CRITICS, named, strict=True)}
-    runs = {critic: file.run(critic, system=system, **about) for critic, system in systems.items()}
-    for split, value in as_dict(record.get("splits")).items():
-        numbers = as_dict(value)
-        known: dict[str, Any] = {"task": split, "n": numbers.get("pair_count")}
-        for critic, run in runs.items():
-            cost = numbers.get(f"cost_per_pair_usd_{critic}")
-            file.publish(numbers.get(f"{critic}_accuracy"), run, "accuracy", unit="proportion", **known)
-            file.publish(numbers.get(f"{critic}_latency_ms"), run, "latency_ms", unit="milliseconds", **known)
-            file.publish(cost, run, "cost_usd", unit="US dollars", **known)
-        ends = between(numbers, "delta_accuracy_pp_ci_lower", "delta_accuracy_pp_ci_upper")
-        p_value, delta = (as_number(numbers.get(name)) for name in ("paired_bootstrap_p_value", "delta_accuracy_pp"))
-        method = f"published, trained minus baseline{', percentile bootstrap over pairs' if ends else ''}"
-        known |= {"unit": "points", "method": method, "p_value": p_value}
-        file.publish(delta, runs["trained"], "delta_accuracy", ends=ends, **known)
-        file.count("a p-value of 0 is published; it says less than one in its number of resamples", int(p_value == 0))
-    return ()
-
-
-ABLATION: Final[Format[Any]] = Format(
-    name="tenacious-ablation",
-    title="Tenacious-Bench ablation results by split (ablation_results.json)",
-    version="3",
-    upstream="nebiyuephrata/SignalForge at 7d1a806, ablations/ablation_results.json",
-    benchmark=BENCHMARK,
-    harness=BENCHMARK,
-    signs=(Sign("run_name baseline trained_component splits", shapes=("object", "lines")),),
-    record=dict[str, Any],
-    rows=_splits,
-    alone=True,
-    called="splits",
-    metrics={
-        "accuracy": {**HEADLINE, "kind": "bounded"},
-        **{name: {"low": 0.0, "higher_is_better": False} for name in ("latency_ms", "cost_usd")},
-        "delta_accuracy": {"kind": "bounded", "low": -100.0, "high": 100.0},
-    },
-    expected="The accuracies of train, dev or held_out were expected",
 )
