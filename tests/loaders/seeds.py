@@ -382,6 +382,7 @@ SEEDS: dict[str, list[Tree]] = {
             f"{test_mteb.FOLDER}/Sick.json": _json(test_mteb.RESULT),
             f"{test_mteb.FOLDER}/model_meta.json": _json(test_mteb.META),
         },
+        {"Sick.json": _json(test_mteb.OLD)},
     ],
     "garak": [{"garak.r1.report.jsonl": _lines(test_garak.ENTRIES)}],
     "label-studio": [{"project.json": _json(test_label_studio.TASKS)}],
@@ -391,7 +392,9 @@ SEEDS: dict[str, list[Tree]] = {
         {"rm.json": _json(test_reward_bench.COLUMNS)},
         {"rm_outputs.jsonl": _lines([test_reward_bench.ROW, test_reward_bench.ROW | {"prompt": "Bye"}])},
     ],
+    "reward-bench-summary": [{"rm.json": _json(test_reward_bench.SUMMARY)}],
     "bigcodebench": [{test_bigcodebench.NAME: _json(test_bigcodebench.RESULTS)}],
+    "bigcodebench-pass-at-k": [{"pass_at_k.json": _json(test_bigcodebench.RATES)}],
     "bigcodebench-board": [{"results.json": _json(test_bigcodebench.BOARD)}],
     "simple-evals": [
         {test_simple_evals.NAME: _json(test_simple_evals.RESULTS)},

@@ -86,6 +86,14 @@ def test_a_file_of_another_name_names_no_model(read: Any) -> None:
     assert "does not name its model" in told(data)
 
 
+def test_pass_rates(read: Any) -> None:
+    data = read(RATES, "pass_at_k.json")
+    assert data.aggregates.select("model", "benchmark", "task", "metric", "estimate").rows() == [
+        ("maker/m-8B", "BigCodeBench-Hard", "instruct", "pass@1", 0.25),
+        ("maker/m-8B", "BigCodeBench-Hard", "instruct", "pass@5", 0.5),
+    ]
+
+
 def test_the_board(read: Any) -> None:
     data = read(BOARD, "results.json")
     assert data.aggregates.select("model", "task", "estimate", "unit", "size_b").rows() == [
@@ -98,7 +106,7 @@ def test_the_board(read: Any) -> None:
 
 def test_detection(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
-    for content, name in ((RESULTS, "bigcodebench"), (RATES, "bigcodebench"), (BOARD, "bigcodebench-board")):
+    for content, name in ((RESULTS, "bigcodebench"), (RATES, "bigcodebench-pass-at-k"), (BOARD, "bigcodebench-board")):
         path.write_text(json.dumps(content))
         found, _ = sniffed(read_head(path))
         assert (found and found[0].name) == name

@@ -1,4 +1,4 @@
-"""MTEB's results: a task's published scores for each split and subset, in two layouts."""
+"""MTEB's results: a task's published scores for each split and subset, in the layouts of three ages."""
 
 import json
 from pathlib import Path
@@ -80,8 +80,16 @@ def test_without_its_description_the_folders_name_the_model(results: Any, folder
 
 
 def test_before_version_1_11(results: Any) -> None:
-    with pytest.raises(es.EvalStatsError, match="load it with mteb and write it anew"):
-        results({"Sick.json": OLD})
+    data = results({"Sick.json": OLD})
+    assert rows(data, "variant", "metric", "estimate") == [
+        ("test/de", "cos_sim_pearson", 0.1),
+        ("test/de", "cos_sim_spearman", 0.2),
+        ("test/fr", "cos_sim_pearson", 0.3),
+        ("test/fr", "cos_sim_spearman", 0.4),
+    ]
+    assert "2 subsets name no main_score" in data.problems[0].message
+    flat = results({"Sick.json": OLD | {"test": {"accuracy": 0.5, "accuracy_stderr": 0.1, "evaluation_time": 3}}})
+    assert rows(flat, "variant", "metric", "estimate", "std_error") == [("test", "accuracy", 0.5, None)]
 
 
 def test_results_of_several_models(results: Any) -> None:

@@ -78,6 +78,17 @@ def test_states(read: Any, result: object, status: str) -> None:
     assert read({**COLUMNS, "results": [result, 1, 1]}).outcomes["status"][0] == status
 
 
+def test_shares_of_subsets(read: Any) -> None:
+    data = read(SUMMARY)
+    assert data.aggregates.select("model", "task", "metric", "estimate", "unit").rows() == [
+        ("maker/rm", "alpacaeval-easy", "correct", 0.9, "proportion"),
+        ("maker/rm", "hep-go", "correct", 0.75, "proportion"),
+    ]
+    known = {"num_prompts": 200, "model": "m", "ref_model": None, "tokenizer": "m", "chat_template": "tulu"}
+    data = read({"accuracy": 0.8, **known, "extra_results": {"hep-go": 0.5}})
+    assert data.aggregates.select("task", "estimate", "n").rows() == [("", 0.8, 200), ("hep-go", 0.5, None)]
+
+
 def test_a_column_that_is_too_short_leaves_prompts_without_an_id(read: Any) -> None:
     data = read({**COLUMNS, "id": [30]})
     assert data.outcomes.height == 1
@@ -90,8 +101,8 @@ def test_detection(tmp_path: Path) -> None:
     for content, name in (
         (COLUMNS, "reward-bench"),
         (ROW, "reward-bench"),
-        (SUMMARY, "reward-bench"),
-        (second, "reward-bench"),
+        (SUMMARY, "reward-bench-summary"),
+        (second, "reward-bench-summary"),
         ({"model": "m", "model_type": "x", "score": 1}, None),
     ):
         path.write_text(json.dumps(content))

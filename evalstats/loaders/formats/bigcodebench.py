@@ -1,8 +1,8 @@
-"""BigCodeBench: every try of every task that passed its tests or did not; the board of all models.
+"""BigCodeBench: every try of every task that passed its tests or did not; pass@k of a run; the board of all models.
 
 `<model>--<revision>--bigcodebench[-hard]-<split>--<backend>-<temperature>-<n>-..._eval_results.json`, whose name says what the
-file does not; and the board, one object with a member a model. A try that ran out of time counts as failed, as upstream counts
-it. The split (complete or instruct) is the task, full and hard are two benchmarks. `pass_at_k.json` follows from the tries.
+file does not; the `pass_at_k.json` beside it; and the board, one object with a member a model. A try that ran out of time counts
+as failed, as upstream counts it. The split (complete or instruct) is the task, full and hard are two benchmarks.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.record_columns import of_words
 from evalstats.loaders.rows import Row
-from evalstats.loaders.values import as_number, as_text, as_time, day_of
+from evalstats.loaders.values import as_number, as_text, as_time, day_of, json_text
 
 _UPSTREAM: Final = (
     "bigcode-project/bigcodebench at 47eff25, bigcodebench/evaluate.py, generate.py and analysis/get_results.py"
@@ -25,6 +25,17 @@ _NAME: Final = (
 )
 _TIMEOUTS: Final = "{n} tries ran out of time and count as failed, as upstream counts them"
 _NO_PROMPT: Final = "--skip_prefill"
+
+
+class _PassRates(Struct):
+    model: Any
+    split: Any = None
+    subset: Any = None
+    calibrated: Any = None
+    gt_pass_rate: Any = None
+    pass_1: Any = field(default=None, name="pass@1")
+    pass_5: Any = field(default=None, name="pass@5")
+    pass_10: Any = field(default=None, name="pass@10")
 
 
 class _About(Struct):
@@ -53,12 +64,22 @@ def _benchmark(hard: object) -> str:
     return "BigCodeBench-Hard" if hard else "BigCodeBench"
 
 
+def _rates(rates: _PassRates, file: FormatFile[_PassRates]) -> Iterable[Sample]:
+    hard = as_text(rates.subset) == "hard"
+    config = {"calibrated": rates.calibrated, "gt_pass_rate": rates.gt_pass_rate}
+    model = as_text(rates.model)
+    run = file.run(model and model.replace("--", "/"), benchmark=_benchmark(hard), config=json_text(config))
+    for k, value in ((1, rates.pass_1), (5, rates.pass_5), (10, rates.pass_10)):
+        file.publish(value, run, f"pass@{k}", task=as_text(rates.split) or "", unit="proportion")
+    return ()
+
+
 def _board(model: _Model, file: FormatFile[_Model]) -> Iterable[Sample]:
     about = model.value
     run = file.run(as_text(model.key), benchmark=_benchmark("hard" in file.source.stem.lower()))
-    known: dict[str, Any] = {"unit": "percent", "date": day_of(about.date), "size_b": as_number(about.size)}
+    known: Row = {"unit": "percent", "date": day_of(about.date), "size_b": as_number(about.size)}
     for split, rate in about.rates.items():
-        file.publish(rate, run, "pass@1", task=as_text(split) or "", **known)
+        file.publish(rate, run, "pass@1", ends=None, task=as_text(split) or "", **known)
     return ()
 
 
@@ -69,10 +90,7 @@ FORMAT: Final[Format[Any]] = Format(
     upstream=_UPSTREAM,
     benchmark="BigCodeBench",
     harness="BigCodeBench",
-    signs=(
-        Sign("date eval", 0.95, text=('"BigCodeBench/', '"status"'), shapes=OBJECT),
-        Sign("model split subset gt_pass_rate", 0.95, shapes=OBJECT, skip="pass rates, which follow from the tries"),
-    ),
+    signs=(Sign("date eval", 0.95, text=('"BigCodeBench/', '"status"'), shapes=OBJECT),),
     named=_NAME,
     about=_about,
     each="value",
@@ -85,6 +103,20 @@ FORMAT: Final[Format[Any]] = Format(
     keyed=True,
     called="tasks",
     metrics={"pass": {"kind": "binary", "primary": True}},
+)
+
+RATES: Final = Format(
+    name="bigcodebench-pass-at-k",
+    title="BigCodeBench pass rates (pass_at_k.json)",
+    version="1",
+    upstream=_UPSTREAM,
+    benchmark="BigCodeBench",
+    harness="BigCodeBench",
+    signs=(Sign("model split subset gt_pass_rate", 0.95, some="pass@1 pass@5 pass@10", shapes=OBJECT),),
+    record=_PassRates,
+    rows=_rates,
+    alone=True,
+    called="results",
 )
 
 BOARD: Final = Format(

@@ -4,7 +4,7 @@ The task is the item, the annotator the rater, the control's name the criterion:
 numbers values. Predictions are ratings by their model's version, as a judge. Of an annotator's several annotations of a task the
 latest counts; skipped ones do not. A `Pairwise` result is a vote of the left answer against the right; the models are those that
 the task's data name. Regions and texts are no ratings. Exports with a row an annotation (JSON_MIN, CSV) do not tell results from
-the tasks' own data, and are refused.
+the tasks' own data, and are passed over.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,6 @@ from evalstats.loaders.values import as_dict, as_list, as_text, as_time
 
 # Members of a task's data that name the models of its two answers, the left first.
 _SIDES: Final = (("model_a", "model_b"), ("left_model", "right_model"))
-_A_ROW: Final = "JSON_MIN and CSV do not tell results from the tasks' data; export the project as JSON"
 _SKIPPED: Final = "{n} annotations were skipped by their annotator and hold no rating"
 _UNNAMED: Final = (
     "{n} votes are of the left answer against the right, since the tasks' data name no models (as model_a and model_b); they say "
@@ -65,8 +64,8 @@ class _Task(Struct):
 
 def _rows(task: _Task, file: FormatFile[_Task]) -> Iterable[Sample]:
     item = as_text(task.id)
-    if not item or (task.annotations is None and task.completions is None):
-        file.leave_out(_A_ROW if item else "no id")
+    if not item:
+        file.leave_out("no id")
         return ()
     file.no_model_run()
     made = [("human", each) for each in task.annotations or task.completions or []]
@@ -150,6 +149,7 @@ FORMAT: Final = Format(
         Sign(
             "id annotator annotation_id created_at updated_at lead_time",
             shapes=("array", "text"),
+            skip="annotations as JSON_MIN or CSV; export the project as JSON, which tells their results from the tasks' data",
         ),
     ),
     record=_Task,

@@ -1,11 +1,12 @@
 """MTEB: one task's scores of one embedding model, for every split and subset, as published numbers.
 
 `results/<model>/<revision>/<Task>.json`, in a folder with `model_meta.json`; results of several tasks or models in one document
-(`ModelResult`, `BenchmarkResults`). Split and subset are the variant, their languages the factor `language`. There are no single
-items and no standard errors. The layout before version 1.11 names no main score, and is not read: mteb writes it anew.
+(`ModelResult`, `BenchmarkResults`); and the layout before version 1.11, whose members are the splits. Split and subset are the
+variant, their languages the factor `language`. There are no single items, and no standard errors: those that older versions
+write are spreads over training samples.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,9 @@ _META: Final = "model_meta.json"
 _MAIN: Final = "main_score"
 _EXPERIMENTS: Final = "experiments"
 _NO_SCORES: Final = frozenset({"evaluation_time", "hf_subset", "languages", "mteb_version"})
+# Parts of scores, not subsets, in the layout before 1.11.
+_NESTED: Final = frozenset({"v_measures", "cos_sim", "euclidean", "manhattan", "dot", "max", "similarity"})
+_NO_MAIN: Final = "{n} subsets name no main_score, as before version 1.11; each metric has its own name"
 
 
 class _Result(Struct):
@@ -35,6 +39,10 @@ class _Result(Struct):
     mteb_version: Any = None
     date: Any = None
     scores: Any = None
+    test: Any = None
+    dev: Any = None
+    validation: Any = None
+    train: Any = None
 
 
 def _published(result: _Result, file: FormatFile[_Result]) -> Iterable[Sample]:
@@ -48,26 +56,43 @@ def _published(result: _Result, file: FormatFile[_Result]) -> Iterable[Sample]:
 
 
 def _task(result: _Result, model: str | None, revision: str | None, file: FormatFile[_Result]) -> None:
-    task, splits = as_text(result.task_name), as_dict(result.scores)
+    task = as_text(result.task_name) or as_text(result.mteb_dataset_name)
+    splits = as_dict(result.scores) or {
+        split: found for split in ("test", "dev", "validation", "train") if (found := as_dict(getattr(result, split)))
+    }
     if not task or not splits:
-        old = "of MTEB before version 1.11; load it with mteb and write it anew"
-        file.leave_out(old if result.mteb_dataset_name else "no scores" if task else "no task")
+        file.leave_out("no task" if not task else "no scores")
         return
     about = {"harness_version": as_text(result.mteb_version), "task_version": as_text(result.dataset_revision)}
     run = file.run(model, *([model] if model else []), task, **about, revision=revision)
-    for split, subsets in splits.items():
-        for scores in dicts(subsets):
-            subset = as_text(scores.get("hf_subset")) or "default"
-            languages = [text for value in as_list(scores.get("languages")) if (text := as_text(value))]
-            known: dict[str, Any] = {
-                "variant": as_text(split if subset == "default" else f"{split}/{subset}"),
-                "language": ",".join(languages) or None,
-                "date": day_of(result.date),
-            }
-            for name, value in scores.items():
-                number = None if isinstance(value, bool | str) else as_number(value)
-                if name not in _NO_SCORES and number is not None:
-                    file.publish(number, run, as_text(name) or "", task=task, **known)
+    for split, subset, scores in _subsets(splits):
+        languages = [text for value in as_list(scores.get("languages")) if (text := as_text(value))]
+        variant = as_text(split if subset == "default" else f"{split}/{subset}")
+        language, day = ",".join(languages) or None, day_of(result.date)
+        file.count(_NO_MAIN, int(_MAIN not in scores))
+        for metric, value in _numbers(scores):
+            file.publish(value, run, metric, task=task, variant=variant, language=language, date=day)
+
+
+def _subsets(splits: Mapping[str, object]) -> Iterator[tuple[str, str, Mapping[str, object]]]:
+    """Yield each subset's scores with its split and its name."""
+    for split, found in splits.items():
+        for scores in dicts(found):
+            yield split, as_text(scores.get("hf_subset")) or "default", scores
+        named = {name: as_dict(of) for name, of in as_dict(found).items() if name not in _NESTED}
+        subsets = {name: of for name, of in named.items() if of} or {"default": as_dict(found)}
+        yield from ((split, name, of) for name, of in subsets.items() if of)
+
+
+def _numbers(scores: Mapping[str, object]) -> Iterator[tuple[str, float]]:
+    for name, value in scores.items():
+        if name in _NO_SCORES or name.endswith("_stderr"):
+            continue
+        parts = {f"{name}_{part}": number for part, number in as_dict(value).items()} or {name: value}
+        for metric, score in parts.items():
+            number = None if isinstance(score, bool | str) else as_number(score)
+            if number is not None:
+                yield as_text(metric) or "", number
 
 
 def _model(file: FormatFile[_Result]) -> tuple[str | None, str | None]:
