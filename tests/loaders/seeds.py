@@ -386,6 +386,10 @@ SEEDS: dict[str, list[Tree]] = {
     ],
     "garak": [{"garak.r1.report.jsonl": _lines(test_garak.ENTRIES)}],
     "label-studio": [{"project.json": _json(test_label_studio.TASKS)}],
+    "label-studio-rows": [
+        {"project.json": _json([test_label_studio.row(7, n, "good") for n in (3, 4)])},
+        {"project.csv": test_label_studio.as_csv([test_label_studio.row(7, n, "good") for n in (3, 4)]).encode()},
+    ],
     "argilla": [{"records.json": _json([test_argilla.RECORD, test_argilla.RECORD | {"id": "r2"}])}],
     "argilla-flat": _tables([test_argilla.ROW, test_argilla.ROW | {"id": "r2"}]),
     "reward-bench": [

@@ -1,5 +1,7 @@
 """Label Studio's exports: results are ratings and votes, annotators raters, predictions judges."""
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ import pytest
 
 import evalstats as es
 from evalstats.loaders.base import Source, read_head, with_digest
-from evalstats.loaders.formats.label_studio import FORMAT
+from evalstats.loaders.formats import label_studio, label_studio_rows
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
 from tests.loaders.trees import said as told
@@ -37,7 +39,7 @@ TASKS = [
     ),
     task(8, annotation(3, result("tone", choices=["good"])), data={"text": "Bye", "model": "m1"}),
 ]
-# As JSON_MIN has them.
+# As JSON_MIN has them: data, id, results, and who gave them.
 ROW: dict[str, Any] = {
     "text": "Hello",
     "id": 7,
@@ -51,12 +53,26 @@ ROW: dict[str, Any] = {
 }
 
 
+def row(number: int, annotator: int, tone: str) -> dict[str, Any]:
+    return {**ROW, "id": number, "annotator": annotator, "tone": tone, "annotation_id": 10 * number + annotator}
+
+
+def as_csv(rows: list[dict[str, Any]]) -> str:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, sorted(rows[0]), quoting=csv.QUOTE_NONNUMERIC)
+    writer.writeheader()
+    writer.writerows(
+        {name: json.dumps(cell) if isinstance(cell, list) else cell for name, cell in each.items()} for each in rows
+    )
+    return stream.getvalue()
+
+
 @pytest.fixture
 def exported(tmp_path: Path) -> Any:
-    def write(*tasks: object) -> EvalData:
-        path = tmp_path / "project.json"
-        path.write_text(json.dumps(tasks))
-        return read_source(FORMAT, with_digest(Source(path=path)))
+    def write(*tasks: object, rows: bool = False, text: str = "") -> EvalData:
+        path = tmp_path / ("project.csv" if text else "project.json")
+        path.write_text(text or json.dumps(tasks))
+        return read_source((label_studio_rows if rows else label_studio).FORMAT, with_digest(Source(path=path)))
 
     return write
 
@@ -160,12 +176,25 @@ def test_ratings_are_no_scores_of_models(exported: Any) -> None:
         es.score(exported(*TASKS))
 
 
-def test_an_export_with_a_row_an_annotation_is_passed_over_with_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "project.csv").write_text(
-        "id,text,tone,annotator,annotation_id,created_at,updated_at,lead_time\n7,a,b,3,1,,,5\n"
-    )
-    with pytest.raises(es.EvalStatsError, match="export the project as JSON"):
-        es.read(tmp_path / "project.csv")
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_row_an_annotation(exported: Any, as_text: bool) -> None:
+    rows = [row(7, 3, "good"), row(7, 4, "bad"), row(8, 3, "good")]
+    data = exported(*rows, rows=True, text=as_csv(rows) if as_text else "")
+    assert sorted(ratings(data), key=str) == [
+        ("7", "stars", "3", 4.0, None),
+        ("7", "stars", "4", 4.0, None),
+        ("7", "tone", "3", None, "good"),
+        ("7", "tone", "4", None, "bad"),
+        ("8", "stars", "3", 4.0, None),
+        ("8", "tone", "3", None, "good"),
+    ]
+
+
+def test_rows_that_do_not_tell_results_from_data_are_refused(exported: Any) -> None:
+    plain = [{name: cell for name, cell in row(n, 3, "good").items() if name != "stars"} for n in (1, 2)]
+    assert [each[1] for each in ratings(exported(*plain, rows=True))] == ["tone", "tone"]
+    with pytest.raises(es.EvalStatsError, match="no task was annotated twice; export the project as JSON"):
+        exported(rows=True, text=as_csv(plain))
 
 
 def test_bad_tasks_are_left_out_and_named(exported: Any) -> None:
@@ -181,7 +210,7 @@ def test_detection(tmp_path: Path) -> None:
     for content, name in (
         (TASKS, "label-studio"),
         ([old], "label-studio"),
-        ([ROW], "label-studio"),
+        ([ROW], "label-studio-rows"),
         ([{"id": 1, "data": {}, "annotations": []}], None),
     ):
         path = tmp_path / "x.json"

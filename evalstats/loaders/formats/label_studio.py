@@ -3,8 +3,7 @@
 The task is the item, the annotator the rater, the control's name the criterion: choices and taxonomies are labels, ratings and
 numbers values. Predictions are ratings by their model's version, as a judge. Of an annotator's several annotations of a task the
 latest counts; skipped ones do not. A `Pairwise` result is a vote of the left answer against the right; the models are those that
-the task's data name. Regions and texts are no ratings. Exports with a row an annotation (JSON_MIN, CSV) do not tell results from
-the tasks' own data, and are passed over.
+the task's data name. Regions and texts are no ratings.
 """
 
 from collections.abc import Iterable
@@ -16,8 +15,17 @@ from evalstats.loaders.format import JSON, Format, FormatFile, Sample, Sign
 from evalstats.loaders.rows import Row, held
 from evalstats.loaders.values import as_dict, as_list, as_text, as_time
 
+UPSTREAM: Final = (
+    "HumanSignal/label-studio-sdk at 97fcff1, src/label_studio_sdk/converter and label_interface/control_tags.py"
+)
 # Members of a task's data that name the models of its two answers, the left first.
-_SIDES: Final = (("model_a", "model_b"), ("left_model", "right_model"))
+_SIDES: Final = (
+    ("model_a", "model_b"),
+    ("left_model", "right_model"),
+    ("model_left", "model_right"),
+    ("model_1", "model_2"),
+    ("model1", "model2"),
+)
 _SKIPPED: Final = "{n} annotations were skipped by their annotator and hold no rating"
 _UNNAMED: Final = (
     "{n} votes are of the left answer against the right, since the tasks' data name no models (as model_a and model_b); they say "
@@ -25,7 +33,7 @@ _UNNAMED: Final = (
 )
 
 
-class _Value(Struct):
+class ResultValue(Struct):
     """What a control gave: one of these, or something that is no rating."""
 
     choices: Any = None
@@ -39,7 +47,7 @@ class _Result(Struct):
     from_name: Any = None
     # What a result on a part of the item, a region, is tied to.
     parentID: Any = None  # noqa: N815 - the file's name
-    value: _Value | None = None
+    value: ResultValue | None = None
 
 
 class _Annotation(Struct):
@@ -79,11 +87,7 @@ def _rows(task: _Task, file: FormatFile[_Task]) -> Iterable[Sample]:
         who, data = _rater(kind, annotation), as_dict(task.data)
         for result in annotation.result or []:
             if result.value is not None and result.parentID is None:
-                criterion, model = as_text(result.from_name) or "", as_text(data.get("model"))
-                if result.value.selected is not None:
-                    _vote(file, (item, criterion, who), result.value.selected, data, known["timestamp"])
-                else:
-                    file.rate(item, criterion, _answer(result.value), rater=who, model=model, **known)
+                take(file, (item, as_text(result.from_name) or "", who), result.value, data, known)
     return ()
 
 
@@ -94,33 +98,32 @@ def _rater(kind: str, annotation: _Annotation) -> str:
     return as_text(as_dict(who).get("email")) or as_text(as_dict(who).get("id")) or as_text(who) or "annotator"
 
 
-def _vote(file: FormatFile[_Task], key: tuple[str, str, str], selected: object, data: Row, time: object) -> None:
-    """Make a vote of one result; `key` is the task, the control and who gave it."""
+def take(file: FormatFile[Any], key: tuple[str, str, str], value: ResultValue | str, data: Row, known: Row) -> None:
+    """Make a rating or a vote of one result; `key` is the task, the control and who gave it."""
+    item, criterion, rater = key
+    if isinstance(value, str) or value.selected is None:
+        answer = value if isinstance(value, str) else _answer(value)
+        file.rate(item, criterion, answer, rater=rater, model=as_text(data.get("model")), **known)
+        return
     names = ((as_text(data.get(a)), as_text(data.get(b))) for a, b in _SIDES)
     named = next(((left, right) for left, right in names if left and right), None)
     left, right = named or ("left", "right")
     file.count(_UNNAMED, int(named is None))
-    outcome = {"left": "a", "right": "b"}.get(as_text(selected) or "")
+    outcome = {"left": "a", "right": "b"}.get(as_text(value.selected) or "")
     battle, again = ".".join(filter(None, key)), file.trial("battle", *key)
     row: Row = {
         "run": file.no_model_run(),
         "battle": f"{battle}.{again}" if again else battle,
-        "item": key[0],
-        "rater": key[2],
-        "criterion": key[1],
-        "model_a": left,
-        "model_b": right,
-        "setting": "lab",
-        "outcome": outcome,
-        "value_raw": held(selected),
-        "status": "scored" if outcome else "unscored",
-        "status_reason": None if outcome else "neither left nor right was selected",
-        "timestamp": time,
+        "item": item,
+        "rater": rater,
     }
-    file.add("comparisons", row)
+    row |= {"model_a": left, "model_b": right, "outcome": outcome, "value_raw": held(value.selected), "setting": "lab"}
+    reason = None if outcome else "neither left nor right was selected"
+    row |= {"status": "scored" if outcome else "unscored", "status_reason": reason, "criterion": criterion}
+    file.add("comparisons", row | {"timestamp": known["timestamp"]})
 
 
-def _answer(value: _Value) -> object:
+def _answer(value: ResultValue) -> object:
     """Return a number, a label, or a list of labels; None for a region or a text."""
     for number in (value.rating, value.number):
         if number is not None:
@@ -134,7 +137,7 @@ FORMAT: Final = Format(
     name="label-studio",
     title="Label Studio exports (JSON)",
     version="1",
-    upstream="HumanSignal/label-studio-sdk at 97fcff1, src/label_studio_sdk/converter and label_interface/control_tags.py",
+    upstream=UPSTREAM,
     benchmark="Label Studio",
     harness="Label Studio",
     signs=(
@@ -146,11 +149,6 @@ FORMAT: Final = Format(
         ),
         Sign("id data annotations", 0.85, text=('"from_name"', '"to_name"'), shapes=JSON),
         Sign("id data completions", 0.85, text=('"from_name"', '"to_name"'), shapes=JSON),
-        Sign(
-            "id annotator annotation_id created_at updated_at lead_time",
-            shapes=("array", "text"),
-            skip="annotations as JSON_MIN or CSV; export the project as JSON, which tells their results from the tasks' data",
-        ),
     ),
     record=_Task,
     rows=_rows,
