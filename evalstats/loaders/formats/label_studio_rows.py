@@ -42,7 +42,7 @@ class _Table:
 
     def finish(self) -> Iterable[Sample]:
         """Make ratings and votes of the results."""
-        criteria = _criteria(self.kept, in_order=self.file.records.head.shape != "text")
+        criteria = _criteria(self.kept, in_order=self.file.head.shape != "text")
         if self.kept and not criteria:
             options = (
                 Option("map", blank="COLUMN", of="value"),
