@@ -124,7 +124,7 @@ class TableLoader(SingleFileLoader):
         tidier.check_unique()
         yield Rows(table="metrics", rows=tidier.metrics())
         yield Rows(table="runs", rows=tidier.runs())
-        yield from source.notes(tidier.notes())
+        yield from source.notes(tidier.notes(self.asked.metrics))
         yield from self._taken(source, head, map_, binding)
         details = [*tidier.details()]
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):

@@ -4,7 +4,7 @@ Whole columns are worked on at a time, so that a table of a million rows takes s
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -222,8 +222,8 @@ class Tidier:
         """Say how the table was read where that changes no number."""
         yield from self.survey.notes(self.binding.factors.values())
 
-    def notes(self) -> Iterator[str]:
-        """Say what a reader should know about how the table was read."""
+    def notes(self, asked: Collection[str] = ()) -> Iterator[str]:
+        """Say what a reader should know about how the table was read; of the metrics that are asked about, where any are."""
         if self.binding.n_left_out:
             yield (
                 f"{self.binding.n_left_out} columns behind the first {MAX_FACTORS} are dropped; name those that "
@@ -264,7 +264,7 @@ class Tidier:
         for metric in sorted({metric for _, metric in percent}):
             yield f"scores of {metric!r} are 0 or 100 and nothing else, and are taken for right or wrong in percent"
         codes: dict[str, list[str]] = {}
-        for metric in sorted({metric for _, metric in self._outside - percent}):
+        for metric in sorted({metric for _, metric in self._outside - percent if not asked or metric in asked}):
             ends = [self._ranges.ends(*key) for key in self._outside if key[1] == metric]
             # Beside right and wrong, -1 is what harnesses write for a failed judgement.
             code = f"if -1 means no score: {Option('map', -1, of='unscored')}; " if (-1.0, 1.0) in ends else ""

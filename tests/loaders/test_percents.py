@@ -1,5 +1,7 @@
 """Right-or-wrong scores in percent, and scores that rounding puts outside 0 to 1."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,17 @@ def test_nothing_but_0_and_100_is_right_or_wrong_in_percent(wrong: float, right:
     assert isinstance(scores, es.Scores)
     assert all(0.0 <= (row.conf_low or 0.0) <= row.estimate <= (row.conf_high or 0.0) <= 100.0 for row in scores)
     assert any("0 or 100 and nothing else" in problem.message for problem in data.problems)
+
+
+def test_the_unit_of_a_metric_that_nobody_asked_about_is_no_news(tmp_path: Path) -> None:
+    rows = "".join(f"q{i},{m},{i % 2},{1 + i % 5}\n" for i in range(30) for m in "ab")
+    (tmp_path / "t.csv").write_text(f"id,model,correct,helpfulness\n{rows}", encoding="utf-8")
+    said = {
+        metrics: [each.message for each in es.read(tmp_path / "t.csv", metrics=metrics).problems]
+        for metrics in ((), ("correct",), ("helpfulness",))
+    }
+    told = {metrics: any("kept in their own unit" in text for text in texts) for metrics, texts in said.items()}
+    assert told == {(): True, ("correct",): False, ("helpfulness",): True}
 
 
 @pytest.mark.parametrize("other", [50.0, 1.0])
