@@ -38,7 +38,7 @@ CASES = (
     Case("compare 05/spaces.csv --baseline gpt-x --candidate gpt-y", 0, ("gpt-y is not shown to differ from gpt-x",)),
     Case("leaderboard 06/by_id.json", 2, ("--map model=response_model_name --map judge=eval_model_name",), ("model=eval",)),
     Case("compare 07/m_a 07/m_b", 0, ("+4.0 pp, 95% CI −12.6 to 20.2",)),
-    Case("leaderboard 11/summary.csv", 2, ("OpenCompass has 3 metrics", "choose one with --metric")),
+    Case("leaderboard 11/summary.csv", 3, ("3 metrics (accuracy, humaneval_pass@1", "none of them with a standard error")),
     Case("arena 14/votes.csv --prior 0.5", 0, ("142 to 670 4", "5 of 6 pairs are separated"), ("1–4",)),
     Case(
         "compare 15/full.csv 15/dropper.csv --fail-on not-noninferior --margin 0.05", 1, ("within 0.05",), ("within 0.1",)

@@ -319,8 +319,9 @@ def judged(
     """Forbid a direction that the missing scores could undo, or, where few are missing, limit it.
 
     Scores that are missing because they would have been failures make a side look better than it is. Where the interval with
-    all of them at their worst includes 0, or they are of a cost, which has no worst, no direction is claimed from the rest, unless the user declares the reason harmless or at most 5% of either side are missing. A verdict of equivalence that
-    does not survive every assignment of the missing scores is cautioned. `cause` is what all missing scores are, where that is
+    all of them at their worst includes 0, or they are of a cost, which has no worst, no direction is claimed from the rest,
+    unless the user declares the reason harmless or at most 5% of either side are missing. A verdict of equivalence that does
+    not survive every assignment of the missing scores is cautioned. `cause` is what all missing scores are, where that is
     one thing ("harness errors").
     """
     if missing.ignorable:

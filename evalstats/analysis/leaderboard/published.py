@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.design.entries import RunKinds, run_kinds
-from evalstats.analysis.design.metric import Metric, choose_metric
+from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
 from evalstats.analysis.design.published import (
     PUBLISHED_ENTRY,
     one_each,
@@ -36,7 +36,7 @@ from evalstats.grammar import and_list, comma_list, plural, quoted_list
 from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
-from evalstats.schema.tables import frame_from_rows
+from evalstats.schema.tables import frame_from_rows, levels_of
 from evalstats.stats.estimate import normal_quantile, two_sided_normal_p
 from evalstats.stats.many.multiplicity import adjusted, compact_letters
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
@@ -48,6 +48,10 @@ from evalstats.table.systems import System
 
 _N_DRAWS = 29_999
 _SHOWN = 5
+_NEEDED = (
+    "Ranks need two or more: add standard errors (in a table of your own a column std_error; of shares n is enough), or give "
+    "the scores of single items"
+)
 _METHOD = "z of published scores, taken as independent"
 _INDEPENDENT = "The scores are treated as independent, so fewer ranks look certain than on shared items"
 
@@ -175,6 +179,8 @@ def _published(
         if unknown:
             raise InputError(f"{unknown[0]!r} has no published number; there are {quoted_list(rows[PUBLISHED_ENTRY])}")
         rows = rows.filter(pl.col(PUBLISHED_ENTRY).is_in(list(models)))
+    if metric is None:
+        rows = _that_can_be_ranked(data, rows)
     chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
     rows, from_ends = with_std_errors(rows)
@@ -208,6 +214,23 @@ def _published(
     )
 
 
+def _that_can_be_ranked(data: EvalData, rows: pl.DataFrame) -> pl.DataFrame:
+    """Keep the metrics that have any uncertainty, so that none is offered that has no answer; refuse where none has."""
+    parts = {str(name): rows.filter(benchmark=name) for name in levels_of(rows["benchmark"])}
+    names = {metric for name, own in parts.items() for metric in metrics_to_show(data, own, name, None)}
+    if len(names) < 2:
+        return rows
+    known = rows.filter(
+        pl.col("metric").is_in(names) & pl.any_horizontal(pl.col("std_error", "conf_low", "n").is_not_null())
+    )
+    if not known.height:
+        raise CannotAnswerError(
+            f"{plural(rows[PUBLISHED_ENTRY].n_unique(), 'model')} have published numbers of {plural(len(names), 'metric')} "
+            f"({comma_list(sorted(names), _SHOWN)}), none of them with a standard error or an interval. {_NEEDED}"
+        )
+    return rows.filter(pl.col("metric").is_in(known["metric"].implode()))
+
+
 def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str:
     n_models, n_known = rows[PUBLISHED_ENTRY].n_unique(), rows.filter(usable)[PUBLISHED_ENTRY].n_unique()
     ordered = rows.sort("estimate", PUBLISHED_ENTRY, descending=[metric.higher_is_better, False])
@@ -216,8 +239,7 @@ def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str
     )
     return (
         f"{plural(n_models, 'model')} {'has' if n_models == 1 else 'have'} a published {metric.name!r} on {metric.benchmark} "
-        f"({shown}), {n_known or 'none'} of them with a standard error or an interval. Ranks need two or more: add standard "
-        "errors (in a table of your own a column std_error; of shares n is enough), or give the scores of single items"
+        f"({shown}), {n_known or 'none'} of them with a standard error or an interval. {_NEEDED}"
     )
 
 
