@@ -197,7 +197,9 @@ def _live_given_lab(
         gain = shared[:, None] / lab_variance
         own = spread[:, None] - shared[:, None] * gain
         table = np.repeat(data.live_noise[None], len(own), axis=0)
-        np.einsum("pii->pi", table)[...] += own  # a view of the diagonals: products with an identity cost more than the rest
+        np.einsum("pii->pi", table)[...] += (
+            own  # a view of the diagonals: products with an identity cost more than the rest
+        )
         return gain, data.live - gain * data.lab, table
     joint = data.cross + shared[:, None, None] * np.eye(size)
     gain = joint / lab_variance[:, None, :]
