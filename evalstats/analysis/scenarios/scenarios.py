@@ -94,7 +94,7 @@ def scenarios(
     metric, cluster, models, contrast, higher_is_better, conf_level, accept, plan
         As in `leaderboard`; items with several versions are clusters in any case.
     scenario
-        Column that names the scenarios; None for the standard one.
+        Column that names the scenarios; None for the standard one, else the only one that could name them.
     reference
         The scenario that drops are counted from, or "average". None: that of ideal users where the data mark one, else
         "average", each scenario against the mean of the others.

@@ -119,6 +119,8 @@ def scenario_table(
     factors = sorted({*groups, *named_clusters(data, cluster), column})
     table = ScoreTable.of(systems, metric, factors=factors, contrast=contrast)
     n_items, notes = len(table), list[str]()
+    if scenario is None and column != "scenario":
+        notes.append(f"Scenarios are the levels of {label}, the only column that could name them")
     known = (
         table.items[column].is_not_null().to_numpy() if column in table.items.columns else np.zeros(n_items, dtype=bool)
     )
@@ -170,6 +172,7 @@ def scenario_table(
 
 
 def _scenario_column(data: EvalData, rows: pl.DataFrame, scenario: str | None) -> str:
+    """Return the column that is named, else the standard one where it says anything, else the only one that could be it."""
     if scenario is not None:
         column = data.factor(scenario)
         if column not in rows.columns:
@@ -182,6 +185,8 @@ def _scenario_column(data: EvalData, rows: pl.DataFrame, scenario: str | None) -
         for name in group_columns(rows)
         if name != "scenario" and ":" not in name and 2 <= rows[name].n_unique() <= rows.height / 4
     ]
+    if len(factors) == 1:
+        return factors[0]
     hint = f"; columns that could: {', '.join(factors)}" if factors else ""
     raise InputError(f"no row says what scenario it belongs to; name the column with {Option('scenario')}{hint}")
 

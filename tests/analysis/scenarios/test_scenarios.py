@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from evalstats.analysis.scenarios.scenarios import scenarios
+from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan
 from evalstats.schema.tables import frame_from_rows
-from tests.analysis.builders import data_of
+from tests.analysis.builders import data_of, rows_of
 from tests.analysis.scenarios.tables import binary, graded, lines, rows, table
 
 # The same optimum, reached from arrays in another order.
@@ -253,3 +254,18 @@ def test_unused_rows_leave_no_trace(scores, found):
     same(numbers(again), numbers(found), 1e-12)
     assert isinstance(data, EvalData)
     assert frame_from_rows(every, "outcomes").height == len(every)
+
+
+def test_the_only_column_that_could_name_scenarios_is_taken_and_noted() -> None:
+    """A second one has to be chosen between, and the words name both."""
+    rng = np.random.default_rng(3)
+    scores = {model: rng.integers(0, 2, 80).astype(float).tolist() for model in ("old", "new")}
+    topic = {"topic": [f"t{i % 4}" for i in range(80)]}
+    found = scenarios(data_of(*(rows_of(name, own, factors=topic) for name, own in scores.items())))
+    assert [row.name for row in found.scenarios] == ["t0", "t1", "t2", "t3"]
+    assert any(
+        note.text == "Scenarios are the levels of topic, the only column that could name them" for note in found.notes
+    )
+    both = {**topic, "place": [f"p{i % 5}" for i in range(80)]}
+    with pytest.raises(InputError, match=r"scenario.*columns that could: .*topic"):
+        scenarios(data_of(*(rows_of(name, own, factors=both) for name, own in scores.items())))
