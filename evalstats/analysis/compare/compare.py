@@ -63,8 +63,8 @@ from evalstats.analysis.design.labels import labels_of, refuse_with_labels
 from evalstats.analysis.design.metric import (
     Metric,
     both_systems,
+    check_family,
     direction_notes,
-    how_to_direct,
     margin_in_unit,
     open_direction,
 )
@@ -88,10 +88,9 @@ from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import item_scores, score_of
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.errors import CannotAnswerError, InputError, Option, written
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import quoted_list
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.metrics import suggests_lower
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
 from evalstats.schema.tables import levels_of
 from evalstats.stats.runs import RunSpread
@@ -297,7 +296,7 @@ def compare(
         found = _answer(data, *sides, asked.but(metric=metric))
         found = with_posterior(found) if posterior else found
     else:
-        _check_metrics(tuple(metric), asked)
+        check_family(tuple(metric), asked.values)
         found = _answer_each(data, *sides, asked, tuple(metric))
     return replace(found, notes=(*of_metrics, *found.notes)) if of_metrics else found
 
@@ -317,26 +316,6 @@ def _check_options(asked: opt.GivenOptions) -> None:
     if asked.contrast in ("item", "task"):
         raise InputError(
             f"contrast {asked.contrast!r} names what is paired, not what is compared; name what tells the sides apart"
-        )
-
-
-def _check_metrics(metrics: tuple[str, ...], asked: opt.GivenOptions) -> None:
-    """Refuse a list of metrics without one, with one twice, and beside what speaks of a single metric."""
-    if not metrics:
-        raise InputError(f"the list of metrics is empty; name one or several with {Option('metric')}")
-    if twice := [name for name in dict.fromkeys(metrics) if metrics.count(name) > 1]:
-        raise InputError(f"metric {twice[0]!r} is named twice; name each once with {Option('metric')}")
-    for name in ("by", "sequential", "labels", "pass_hat", "pass_at"):
-        if getattr(asked, name) not in (None, False):
-            raise InputError(
-                f"several metrics are compared over all items; leave out {Option(name)}, or choose one of "
-                f"{quoted_list(metrics)} with {Option('metric')}"
-            )
-    if asked.higher_is_better is not None:
-        lower = [name for name in metrics if suggests_lower(name)] or metrics[-1:]
-        raise InputError(
-            f"each of several metrics has a direction of its own: {written(how_to_direct(metrics, lower))}; or choose one of "
-            f"{quoted_list(metrics)} with {Option('metric')}"
         )
 
 

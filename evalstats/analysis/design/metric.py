@@ -97,6 +97,26 @@ def how_to_direct(metrics: Sequence[str], lower: Sequence[str]) -> Advice:
     return (Option("map", scores, of="score"), f" (or :higher), for files of any format {table}")
 
 
+def check_family(metrics: tuple[str, ...], asked: Mapping[str, Any]) -> None:
+    """Refuse a list of metrics without one, with one twice, and beside what speaks of a single metric."""
+    if not metrics:
+        raise InputError(f"the list of metrics is empty; name one or several with {Option('metric')}")
+    if twice := [name for name in dict.fromkeys(metrics) if metrics.count(name) > 1]:
+        raise InputError(f"metric {twice[0]!r} is named twice; name each once with {Option('metric')}")
+    for name in ("by", "sequential", "labels", "pass_hat", "pass_at"):
+        if asked[name] not in (None, False):
+            raise InputError(
+                f"several metrics are compared over all items; leave out {Option(name)}, or choose one of "
+                f"{quoted_list(metrics)} with {Option('metric')}"
+            )
+    if asked["higher_is_better"] is not None:
+        lower = [name for name in metrics if suggests_lower(name)] or metrics[-1:]
+        raise InputError(
+            f"each of several metrics has a direction of its own: {written(how_to_direct(metrics, lower))}; or choose one of "
+            f"{quoted_list(metrics)} with {Option('metric')}"
+        )
+
+
 def refuse_contradictions(found: pl.DataFrame, benchmark: str, name: str) -> None:
     """Refuse a metric that sources describe in ways that cannot all be true."""
     disputes = contradicted(found.to_dicts()) if found.height > 1 else []
