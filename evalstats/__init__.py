@@ -5,7 +5,7 @@ The whole public interface is listed in the stub beside this file; nothing heavy
 
 from functools import cache
 from importlib import import_module
-from os import environ
+from os import PathLike, environ
 from sys import modules
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +50,13 @@ def __getattr__(name: str) -> Any:
 
 
 def _found(table: object, names: "Mapping[str, Collection[str]]") -> Any:
-    """Find the columns of a table that is given where data are expected, as those of a file are found."""
-    return import_module("evalstats.loaders.frames").found_columns(table, names)
+    """Read a path that is given where data are expected; find the columns of a table there, as those of a file are found."""
+    if not isinstance(table, str | PathLike):
+        return import_module("evalstats.loaders.frames").found_columns(table, names)
+    if import_module("evalstats.store.manifest").is_store(table):
+        return import_module("evalstats.store.read").open_store(table).read(), ""
+    data = import_module("evalstats.loaders.registry").read(table, **names)
+    return data, "\n".join(str(problem) for problem in data.problems if problem.severity != "detail")
 
 
 def __dir__() -> list[str]:

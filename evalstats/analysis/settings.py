@@ -97,6 +97,9 @@ def _recorded(function: Callable[P, R], question: str) -> Callable[P, R]:
         for name in options.keys() & given.keys():
             given[name] = _named(options[name], given)
             check_value(options[name], given[name])
+        for name in data:  # a path is read here, so that the call is told as that of its file
+            if isinstance(given.get(name), str | PurePath):
+                given[name] = as_data(given[name], names_in(given)._asdict())
         result = function(*bound.args, **bound.kwargs)
         told = {name: value for name, value in given.items() if name in asked_for}
         return _with(result, _settings(question, told, defaults, data))
@@ -115,6 +118,11 @@ def _named(option: Offered, given: Mapping[str, Any]) -> Any:
     if option.kinds == (str,) and not isinstance(found, str):
         if hasattr(value, "shape"):
             raise InputError(f'{option.name} is a table; name both in one dict: {{"old": first, "new": second}}')
+        if isinstance(value, Sequence):
+            raise InputError(
+                f"{option.name} is a {type(value).__name__} of {len(value)}; give one name, and scores of two systems as columns "
+                'of one table: {"id": ids, "old": first, "new": second}'
+            )
         raise InputError(f"{option.name} is {value!r}; give one name")
     if option.takes(Sequence) and not option.takes(str) and isinstance(found, str):
         return names_of(found)

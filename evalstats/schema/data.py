@@ -295,14 +295,17 @@ class EvalData:
 
 
 def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) -> EvalData:
-    """Return `data` as it is, or a table (pandas, Polars, pyarrow, DuckDB, a dict of columns) as `EvalData`.
+    """Return `data` as it is; a table (pandas, Polars, pyarrow, DuckDB, a dict of columns, a list of dicts) as `EvalData`.
 
+    A path is read, as a file, folder or store, and a warning holds what its reader has to say.
     A table with the columns model and estimate, and without items or scores, holds published numbers; any other outcomes, of
     which item, score and model are enough. Where they are called otherwise, columns are found as those of a file are, with the
     help of the `names` that the question uses (`evalstats.options.names_in`), and a warning says which.
     """
     if isinstance(data, EvalData):
         return data
+    if FIND_COLUMNS and isinstance(data, str | Path):
+        return _told(FIND_COLUMNS[0](data, names or {}))
     frame = as_polars(data)
     if set(frame.columns) >= _PUBLISHED and not {"item", "score"} & set(frame.columns):
         named = {"benchmark": "published", "metric": "score"}
@@ -313,15 +316,19 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
     complete = {"item", "score"} <= {*frame.columns} and {"model", "system"} & {*frame.columns} and _is_plain(frame)
     keys = [name for name in ("model", "system", *KEYS["outcomes"]) if name in frame.columns]
     if FIND_COLUMNS and not (complete and frame.select(keys).n_unique() == frame.height):
-        found, said = FIND_COLUMNS[0](data, names or {})
-        if said:
-            warn(said)
-        return found
+        return _told(FIND_COLUMNS[0](data, names or {}))
     outcomes = check_table(_completed(frame), "outcomes")
     presumed = Presumed(name for name in outcomes.columns if name in frame.columns and is_shared_by_name(name))
     presumed.add(outcomes)
     runs = [{"run": run, "benchmark": name, "dependence": presumed.held()} for run, name in _runs(outcomes)]
     return _told_apart(EvalData(outcomes=outcomes, runs=frame_from_rows(runs, "runs")))
+
+
+def _told(found: tuple[EvalData, str]) -> EvalData:
+    data, said = found
+    if said:
+        warn(said)
+    return data
 
 
 def _is_plain(frame: pl.DataFrame) -> bool:
@@ -330,7 +337,8 @@ def _is_plain(frame: pl.DataFrame) -> bool:
     return frame["score"].dtype != pl.String and bool(words.is_in(list(STATUSES)).all())
 
 
-# What finds the columns of a table whose names are not the glossary's; `evalstats` puts it here, since only loaders know how.
+# What reads a path, and finds the columns of a table whose names are not the glossary's; `evalstats` puts it here, since only
+# loaders know how.
 FIND_COLUMNS: list[Callable[[object, Mapping[str, Collection[str]]], tuple[EvalData, str]]] = []
 
 

@@ -1,12 +1,16 @@
 """A table given where data are expected: what it needs, what is filled in, and what the data then show of themselves."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import evalstats as es
 from evalstats import datasets
+from evalstats.cli.main import app
 from evalstats.errors import InputError
 
 
@@ -41,6 +45,32 @@ def test_columns_of_other_names_are_found_and_said() -> None:
     assert found.rows == es.compare(frame, "a", "b").rows
     with pytest.warns(es.EvalStatsWarning, match="model='@table'"):
         assert es.score(frame.head(40).drop(columns="model")).name == "table"
+
+
+def test_a_path_is_read_and_told_as_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pl.from_pandas(table(np.arange(80) % 3 % 2)).rename({"item": "question_id"})
+    frame.write_csv(tmp_path / "t.csv")
+    monkeypatch.chdir(tmp_path)
+    for path in ("t.csv", tmp_path / "t.csv"):
+        with pytest.warns(es.EvalStatsWarning, match=r"t\.csv: read with item='question_id'"):
+            found = es.compare(path, "a", "b")
+        assert found.rows == es.compare(es.read("t.csv"), "a", "b").rows
+        assert found.settings is not None
+        assert found.settings.files == {"data": ("t.csv",)}
+    assert CliRunner().invoke(app, ["ingest", "t.csv", "--store", "store"]).exit_code == 0
+    assert es.compare(tmp_path / "store", "a", "b").rows == found.rows
+    with pytest.raises(InputError, match="no such file"):
+        es.compare("u.csv", "a", "b")
+
+
+def test_rows_in_a_list_are_a_table_and_two_lists_are_refused_without_being_shown() -> None:
+    frame = pl.from_pandas(table(np.arange(80) % 3 % 2))
+    assert es.compare(frame.to_dicts(), "a", "b").rows == es.compare(frame, "a", "b").rows
+    scores = frame["score"].to_list()
+    for call in (lambda: es.compare(scores[:40], scores[40:]), lambda: es.compare(scores)):
+        with pytest.raises(InputError, match=r'\{"id": ids, "old": first, "new": second\}') as caught:
+            call()
+        assert "0, 1" not in str(caught.value)
 
 
 def test_a_table_whose_columns_are_not_sure_is_told_the_calls_that_may_fit() -> None:
