@@ -201,8 +201,8 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
 
     >>> from pathlib import Path
     >>> text = b"id,llm,correct_answer,ok\nq1,m,A,1\n"
-    >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).rpartition(": ")[2]
-    "item='id', score='ok', model='llm'"
+    >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).partition(". ")[0]
+    "These may fit: item='id', score='ok', model='llm'"
     """
     looks = [look.best(asked) for look in looks_at(head)]
     if not looks or not looks[0][0].columns:
@@ -237,7 +237,7 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         parts = [Option("map", column, of=name) for name, _, column in pairs]
         told += f". If it holds published scores: {together(Option('input_format', 'score-table'), *parts)}"
     if lines:
-        return f"{told}. These may fit: {'; or: '.join(map(as_options, lines))}"
+        return f"These may fit: {'; or: '.join(map(as_options, lines))}. {told}"
     if whole:
         return f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
     score = Option("map", f"{losses[0]}:lower", of="score") if losses else Option("map", blank="COLUMN", of="score")

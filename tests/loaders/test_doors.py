@@ -44,12 +44,14 @@ def csv(records: list[dict[str, Any]]) -> str:
 
 
 def opened(path: Path) -> tuple[str, EvalData]:
-    """Open a file as it is, else with the line at the end of what the error says."""
+    """Open a file as it is, else with the first line that the error shows."""
     try:
         return "open", read(path, strict=True)
     except InputError as error:
         said = str(error)
-    line = "--map " + said.partition(" These may fit: --map ")[2].partition("; or: ")[0]
+    line = (
+        "--map " + said.partition(" These may fit: --map ")[2].partition(". For a table of")[0].partition("; or: ")[0]
+    )
     options = [part for part in shlex.split(line) if part != "--map"]
     return "one line", read(path, column_map=ColumnMap.from_options(options), strict=True)
 
@@ -210,7 +212,7 @@ def test_tables_that_people_have_open(tmp_path: Path, name: str, text: str, how:
 def test_a_column_that_may_be_a_model_s_is_named_beside_those_that_are(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     path.write_text("qid,note,gpt-4o,claude-3,our-finetune\nq1,x,1,0,1\nq2,y,0,0,1\n")
-    with pytest.raises(InputError, match=r"models=gpt-4o,claude-3; or: .*models=gpt-4o,claude-3,our-finetune$"):
+    with pytest.raises(InputError, match=r"models=gpt-4o,claude-3; or: .*models=gpt-4o,claude-3,our-finetune\. For"):
         read(path)
 
 

@@ -66,9 +66,6 @@ def test_columns_of_people_and_of_judges_are_raters() -> None:
     frame = pl.DataFrame({"id": ["1", "2"], "human_score": [1, 0], "llm_score": [1, 1], "llm_latency_ms": [3, 4]})
     kinds = dict(from_ratings(frame).ratings.select("rater", "rater_kind").unique().iter_rows())
     assert kinds == {"human_score": "human", "llm_score": "judge"}
-    long = {"id": ["1", "1", "2", "2"], "rater": ["ann", "gpt-4o"] * 2, "value": [1, 0, 1, 1]}
-    with pytest.raises(InputError, match=r"people with .*humans.*ann.*; raters: ann, gpt-4o"):
-        from_ratings(pl.DataFrame(long))
 
 
 VOTES = [(a, b, won) for a in "xyz" for b in "xyz" for won in ("left", "right", "tie") if a != b]
