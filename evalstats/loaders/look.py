@@ -153,8 +153,9 @@ def records_of_head(head: Head) -> list[Record]:
         lines = head.text.splitlines(keepends=True)
         text = "".join(lines if whole else lines[:-1])
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=head.delimiter, skipinitialspace=True)
+        rows = filter(None, reader)  # blank lines stand in the place of a title
         try:
-            return [dict(zip(head.columns, cells, strict=False)) for cells in islice(reader, 1, LOOKED_AT) if cells]
+            return [dict(zip(head.columns, cells, strict=False)) for cells in islice(rows, 1, LOOKED_AT)]
         except csv.Error:
             return []
     if head.shape == "lines":

@@ -1,6 +1,5 @@
 """A table of anybody's own: CSV, TSV, JSON Lines, a JSON list of records, or Parquet, one score or several a row."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from evalstats.loaders import tidy
 from evalstats.loaders.arena_votes import LOADER as VOTES
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.binder import as_options
-from evalstats.loaders.blocks import TableBlock, open_table, safe_name
+from evalstats.loaders.blocks import open_table, safe_name
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
 from evalstats.loaders.column_map import FOLDER, MAPPABLE, OF_VOTES, ColumnMap, column_named
 from evalstats.loaders.delimited import header_of
@@ -24,12 +23,9 @@ from evalstats.loaders.look import LOOKED_AT, found_in, looks_at
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, SampledColumn, is_rated
 from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_text, text_of
-from evalstats.regular import open_regular
 from evalstats.schema.column_names import is_usual_text
 from evalstats.schema.data import Problem
 
-# How gzip, Zstandard, ZIP and books of Excel 97 begin.
-_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5", b"PK", b"\xd0\xcf")
 # Texts in a column of systems that are longer than this on average are prompts.
 _NAME_CHARS = 80
 # A table with so many levels of system that each item has one of its own compares none of them.
@@ -116,10 +112,8 @@ class TableLoader(SingleFileLoader):
             reread=table.blocks,
             rows_apart=rows_apart,
         )
-        last: TableBlock | None = None
         for block in blocks:
             yield Frame(table="outcomes", frame=tidier.outcomes(block))
-            last = block
         tidier.check_kept()
         tidier.check_unique()
         yield Rows(table="metrics", rows=tidier.metrics())
@@ -129,8 +123,6 @@ class TableLoader(SingleFileLoader):
         details = [*tidier.details()]
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             details.append("a column without a name is dropped")
-        if head.shape == "text" and last is not None:
-            yield from source.notes(_open_end(source.path, last))
         yield from source.notes(details, "detail")
         yield from source.notes(table.left_out.told(survey.n_rows), "error")
 
@@ -214,26 +206,6 @@ def named_otherwise(map_: ColumnMap) -> list[str]:
         scale = map_.scale
         options.append("scale=percent" if scale.unit == "percent" else f"scale={scale.low or 0:g}..{scale.high or 0:g}")
     return options
-
-
-def _open_end(path: Path, last: TableBlock) -> Iterator[str]:
-    """Say where a file may have been cut off inside its last value: no line ends there, and no other row has that value."""
-    frame = last.frame
-    with open_regular(path) as stream:
-        begins = stream.read(2)
-        stream.seek(-2, os.SEEK_END)
-        ends = stream.read()
-    # Compressed data that were cut off are refused before this.
-    if begins in _COMPRESSED or b"\n" in ends or b"\r" in ends or not frame.width or not frame.height:
-        return
-    name, values = frame.columns[-1], frame.to_series(frame.width - 1)
-    value = values[-1]
-    if value in values.head(-1).to_list():
-        return
-    yield (
-        f"line {last.places[-1]}, the last, does not end, and no other row has its {name} "
-        f"({'nothing' if value is None else repr(value)}); if the file was cut off there, fetch it again"
-    )
 
 
 def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None) -> Binding:

@@ -228,8 +228,8 @@ _STATUS_WORDS = {
 _NO_FAILURE = (*NO_VALUE, "false", "0", "0.0")
 # Words that people write into their own tables for right and wrong. Harnesses have theirs (`letter_grade`), which stay
 # as upstream has them: there "failed" may be a crash.
-_RIGHT = "correct right pass passed success resolved solved thumbs_up 👍 upvote liked"
-_WRONG = "incorrect wrong fail failed failure unresolved unsolved thumbs_down 👎 downvote disliked"
+_RIGHT = "correct right pass passed success resolved solved thumbs_up 👍 upvote liked ✓ ✔ ✔\ufe0f ✅"
+_WRONG = "incorrect wrong fail failed failure unresolved unsolved thumbs_down 👎 downvote disliked ✗ ✘ ✘\ufe0f ❌"
 _WORDS = {**dict.fromkeys(_RIGHT.split(), 1.0), **dict.fromkeys(_WRONG.split(), 0.0)}
 TIME = pl.Datetime("us", "UTC")
 _NUMERIC = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
@@ -554,7 +554,8 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
     if percent_score(first) is not None:
         remedy = f"for percentages say {Option('map', 'percent', of='scale')}, or take the signs off"
     elif all(map(has_decimal_comma, seen)):
-        remedy = "these are numbers with a decimal comma; write them with a point, as in 0.5"
+        plain, pointed = first.replace(",", ""), first.replace(",", ".")
+        remedy = f"a comma may part thousands or decimals; write {plain} if it parts thousands, {pointed} if decimals"
     elif not meant:
         codes = [label.strip() for label in seen]
         lost = str(Option("map", tuple(codes), of="unscored"))

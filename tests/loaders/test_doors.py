@@ -504,7 +504,7 @@ def test_doubt_asks(tmp_path: Path, records: list[dict[str, Any]]) -> None:
             [*named("qid", "llm", "ok")[:9], {"qid": "x", "llm": "gpt-4o", "ok": "timeout"}],
             r"1 of 10 .*unscored=timeout",
         ),
-        ([{**row, "score": "1,385"} for row in named("id", "llm", "was")], "decimal comma"),
+        ([{**row, "score": "1,385"} for row in named("id", "llm", "was")], "write 1385 if it parts thousands"),
     ],
 )
 def test_what_is_wrong_with_a_plain_table_is_said_at_once(

@@ -859,31 +859,25 @@ def test_a_whole_number_of_more_than_64_bits_is_a_number(tmp_path: Path) -> None
     assert load(path).outcomes["seed"].to_list() == [2.0**63] * 2
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (
-            "item,model,score\n1,a,0.25\n2,a,0.1",
-            "line 3, the last, does not end, and no other row has its score ('0.1')",
-        ),
-        ("item,model,score\n1,a,0.25\n2,a,", "no other row has its score (nothing)"),
-        ("item,model,score\n1,a,0.25\n2,a,0.1\n", ""),
-        ("item,model,score\n1,a,1\n2,a,0\n3,a,1", ""),
-    ],
-)
-def test_a_file_that_may_be_cut_off_in_its_last_value_is_told_of(text: str, told: str, tmp_path: Path) -> None:
-    """A value that was cut is a value still; 0 and 1 can hardly be the rest of another."""
-    path = tmp_path / "t.csv"
-    path.write_text(text, encoding="utf-8", newline="")
-    notes = " ".join(problem.message for problem in read(path).problems)
-    assert told in notes
-    assert ("does not end" in notes) == bool(told)
+def test_a_last_line_without_an_end_is_a_line(csv: Any) -> None:
+    assert "line" not in notes(csv("item,model,score\n1,a,0.25\n2,a,0.1"))
 
 
-def test_of_compressed_text_the_end_tells_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv.gz"
-    path.write_bytes(gzip.compress(b"item,model,score\n1,a,0.25\n2,a,0.1"))
-    assert not any("does not end" in problem.message for problem in read(path).problems)
+@pytest.mark.parametrize(("right", "wrong"), [("✓", "✗"), ("✔\ufe0f", "✘"), ("✅", "❌")])
+def test_marks_are_right_and_wrong(csv: Any, right: str, wrong: str) -> None:
+    rows = "".join(f"{k},{model},{mark}\n" for k in range(4) for model, mark in (("old", wrong), ("new", right)))
+    assert csv(f"id,model,correct\n{rows}").outcomes["score"].to_list() == [0.0, 1.0] * 4
+
+
+def test_a_comma_before_three_digits_is_asked_about(csv: Any) -> None:
+    rows = "".join(f'{k},{model},"{k},608"\n' for k in range(1, 9) for model in ("old", "new"))
+    with pytest.raises(InputError, match=r"write 1608 if it parts thousands, 1\.608 if decimals"):
+        csv(f"id,model,score\n{rows}")
+
+
+def test_what_stands_above_a_header_changes_nothing_below(csv: Any) -> None:
+    rows = "ID,Old,New\n" + "".join(f"{k},1,{k % 2}\n" for k in range(20))
+    assert csv(f"Eval of January\n\n{rows}").outcomes.height == csv(rows).outcomes.height == 40
 
 
 def test_models_that_differ_only_in_case_are_named(csv: Any) -> None:
