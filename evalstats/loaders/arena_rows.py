@@ -38,6 +38,7 @@ from evalstats.loaders.arena_records import (
     texts,
 )
 from evalstats.loaders.format_columns import series
+from evalstats.loaders.roles import ROLES
 from evalstats.loaders.values import (
     as_dict,
     as_list,
@@ -126,7 +127,7 @@ _USED = frozenset(
         *("battle_id", "battle", "id", "question_id", "event_id", "event_size", "rank_a", "rank_b"),
         *("prompt", "prompt_id", "item", "model_a", "model_b", "left", "right", "model_x", "model_y"),
         *("winner", "win", "winner_model_a", "winner_model_b", "winner_tie", "acceptedIndex"),
-        *("judge", "user_id", "worker", "rater", "session", "session_id", "evaluation_session_id", "app", "scenario"),
+        *("judge", *ROLES["rater"].names, "session", "session_id", "evaluation_session_id", "app", "scenario"),
         *("weight", "language", "turn", "phase", "tstamp", "timestamp", "is_code", "anony", "is_refusal"),
         "evaluation_order",
     }
@@ -153,7 +154,7 @@ class Arena(msgspec.Struct, frozen=True, kw_only=True):
     item_name: str | None = None
     session_name: str | None = None
     judge: str | None = None
-    rater_names: tuple[str, ...] = ("user_id", "worker", "rater")
+    rater_names: tuple[str, ...] = (*ROLES["rater"].names,)
     labels: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
 
 

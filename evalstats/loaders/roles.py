@@ -147,7 +147,9 @@ ROLES: Final[Mapping[str, Role]] = {
     "variant": _role(w100="turn variant language lang locale perturbation paraphrase"),
     "judge": _role(w100=_JUDGES),
     # Persons, who vote, or who rate the same items each.
-    "rater": _role(w100=_by_id("rater user annotator worker voter participant respondent physician clinician")),
+    "rater": _role(
+        w100=_by_id("rater user username annotator worker voter participant respondent physician clinician")
+    ),
     # Inside such a part of a benchmark items are counted anew.
     "task": _role(w100="task subtask dataset subset subject category domain benchmark split config language"),
     "winner": _role(

@@ -856,3 +856,12 @@ def test_a_row_of_text_that_does_not_fit_its_header_is_named(tmp_path: Path) -> 
     data = read(path)
     assert data.comparisons.height == 600
     assert any("1 of 601 rows" in problem.message and "line 42" in problem.message for problem in data.problems)
+
+
+@pytest.mark.parametrize("name", ["annotator", "annotator_id", "rater_id", "voter", "worker_id", "user", "username"])
+def test_who_voted_is_called_as_raters_are(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(f"prompt_id,model_a,model_b,winner,{name}\n" + "p0,a,b,model_b,ann\n" * 3, encoding="utf-8")
+    votes = read(path).comparisons
+    assert set(votes["rater"]) == {"ann"}
+    assert name not in votes.columns
