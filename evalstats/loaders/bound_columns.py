@@ -79,7 +79,7 @@ class Survey(msgspec.Struct):
     """The columns of a whole table in order, and what each of them holds.
 
     `watched` are pairs of columns of which it is also kept which values stand together; `named` are columns that the question or
-    the map names.
+    the map names. `first` and `last` are the rows at the table's ends.
     """
 
     watched: tuple[tuple[str, str], ...] = ()
@@ -87,10 +87,15 @@ class Survey(msgspec.Struct):
     named: frozenset[str] = frozenset()
     seen: dict[str, _Seen] = msgspec.field(default_factory=dict[str, _Seen])
     n_rows: int = 0
+    first: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
+    last: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     _together: dict[tuple[str, str], pl.DataFrame] = msgspec.field(default_factory=dict[tuple[str, str], pl.DataFrame])
 
     def add(self, block: TableBlock) -> None:
         """Take one more block into account."""
+        if block.frame.height:
+            self.first = self.first or block.frame.row(0, named=True)
+            self.last = block.frame.row(-1, named=True)
         self.n_rows += block.frame.height
         for series in block.frame.iter_columns():
             seen = self.seen.setdefault(series.name, _Seen())

@@ -46,6 +46,8 @@ DEFAULT_BENCHMARK = UNNAMED
 # What scores are called where the columns that hold them are called like models.
 DEFAULT_METRIC = "score"
 _SHOWN = 3
+# What the row is called below a table that sums up those above it.
+_TOTALS = frozenset({"mean", "average", "avg", "overall", "total", "sum", "all"})
 # What no row may lack.
 _NEEDED = ("item", "model", "run", "benchmark", "metric")
 _SHOWN_LEVELS = 12
@@ -92,6 +94,7 @@ class Tidier:
         default_factory=dict[str, int]
     )  # rows with a score, by the word of their status
     _n_dropped: int = 0
+    _totals: dict[int, str] = field(default_factory=dict[int, str])  # rows that sum up others, by their places
     _places: pl.Series | None = None
 
     def __post_init__(self) -> None:
@@ -123,9 +126,21 @@ class Tidier:
         )
 
     def _rows(self, block: TableBlock) -> pl.DataFrame:
+        block = self._without_totals(block)
         shared = self._shared(block, Places(self.word, block.places))
         parts = [self._scored(shared, block, metric, source) for metric, source in self.binding.scores.items()]
         return self._kept(self._numbered(self._with_run(pl.concat(parts))))
+
+    def _without_totals(self, block: TableBlock) -> TableBlock:
+        """Leave out the rows that sum up others, where such a row ends the table: they are no items."""
+        source = self.binding.columns.get("item", "")
+        first, last = (_is_total(row.get(source)) for row in (self.survey.first, self.survey.last))
+        if first or not last:
+            return block
+        ids = block.cells(source).cast(pl.String)
+        sums = ids.str.strip_chars().str.to_lowercase().is_in(_TOTALS).fill_null(value=False)
+        self._totals.update(zip(block.places.filter(sums).to_list(), ids.filter(sums).to_list(), strict=True))
+        return structs.replace(block, frame=block.frame.filter(~sums), places=block.places.filter(~sums))
 
     def _unrepeated(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Drop the rows that repeat others, where the user asked for it."""
@@ -245,11 +260,7 @@ class Tidier:
                 "items are numbered by their place: rows of two models are one item only if both were given the same items in "
                 "the same order"
             )
-        if self._n_dropped:
-            which = {"first": "the first is", "last": "the last is", "drop": "one of each is"}[
-                self.map_.repeats or "drop"
-            ]
-            yield f"repeated rows are dropped, and {which} kept: {self._n_dropped // len(self.binding.scores):,}"
+        yield from self._left_out()
         if self._n_empty:
             rows = (
                 "1 row has no score; it is" if self._n_empty == 1 else f"{self._n_empty:,} rows have no score; they are"
@@ -274,6 +285,17 @@ class Tidier:
                 f"scores of {and_list(metrics)} lie outside 0 to 1 and are kept in their own unit, without bounds; {code}"
                 f"if there are bounds, declare them: {Option('map', 'percent', of='scale')}, or 1..5 in its place"
             )
+
+    def _left_out(self) -> Iterator[str]:
+        """Say which rows are left out."""
+        if self._n_dropped:
+            which = {"first": "the first is", "last": "the last is", "drop": "one of each is"}[
+                self.map_.repeats or "drop"
+            ]
+            yield f"repeated rows are dropped, and {which} kept: {self._n_dropped // len(self.binding.scores):,}"
+        if self._totals:
+            named = comma_list((f"{name!r} in {self.word} {place}" for place, name in self._totals.items()), _SHOWN)
+            yield f"rows that sum up others are no items and are left out: {len(self._totals):,} ({named})"
 
     def _facts(self, metric: str) -> DeclaredMetric:
         """Return what the user says of a metric: of it alone, else of all scores of its column or of the table."""
@@ -582,6 +604,10 @@ class Tidier:
             told = (facts.low, facts.high, facts.unit, facts.kind) != (None, None, None, None)
             if low is not None and (low < 0 or high > 1) and not told:
                 self._outside.add((benchmark, metric))
+
+
+def _is_total(item: object) -> bool:
+    return isinstance(item, str) and item.strip().lower() in _TOTALS
 
 
 def _keys_of(frame: pl.DataFrame) -> list[str]:

@@ -880,6 +880,27 @@ def test_what_stands_above_a_header_changes_nothing_below(csv: Any) -> None:
     assert csv(f"Eval of January\n\n{rows}").outcomes.height == csv(rows).outcomes.height == 40
 
 
+@pytest.mark.parametrize("rows", [100_000, 1])
+def test_a_last_row_that_sums_up_the_others_is_no_item(csv: Any, monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", rows)
+    items = "".join(f"{k},1,{k % 2}\n" for k in range(4))
+    data = csv(f"id,old,new\n{items} Mean ,1.0,0.5\n", "models=old,new", "item=id")
+    assert set(data.outcomes["item"]) == {"0", "1", "2", "3"}
+    assert data.metrics["kind"].item() == "binary"
+    assert "rows that sum up others are no items and are left out: 1 ('Mean' in line 6)" in notes(data)
+
+
+def test_each_system_may_have_a_total(csv: Any) -> None:
+    text = NAMED + "".join(f"{item},{model},1\n" for model in "ab" for item in ("q1", "q2", "Total"))
+    assert set(csv(text).outcomes["item"]) == {"q1", "q2"}
+
+
+def test_items_that_are_called_as_totals_are_items(csv: Any) -> None:
+    """Of a word list each row is an item, and so is what stands at the end of nothing else."""
+    assert csv(NAMED + "all,a,1\nsum,a,0\nsome,a,1\n").outcomes.height == 3
+    assert csv(NAMED + "overall,a,1\noverall,b,0\n").outcomes.height == 2
+
+
 def test_models_that_differ_only_in_case_are_named(csv: Any) -> None:
     said = notes(csv("item,model,score\n1,GPT-4o,1\n1,gpt-4o ,0\n"))
     assert said == ""  # one file is read alone by its loader; the reading of files says it
