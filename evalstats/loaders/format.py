@@ -46,7 +46,9 @@ Scalar = str | float | int | bool | None
 # Facts of a metric that says whether something was right, and of one that is a benchmark's headline.
 SHARE: Final[Row] = {"kind": "binary", "low": 0.0, "high": 1.0, "unit": "proportion"}
 HEADLINE: Final[Row] = {**SHARE, "primary": True}
-
+# Outcomes that a sentence is about.
+FAILED: Final = pl.col("status") == "error"
+UNSCORED: Final = pl.col("status") == "unscored"
 
 _BATCH: Final = 5_000
 # What a path may say of a run that no outcome has.
@@ -391,7 +393,8 @@ class Format(Generic[R]):
     cells
         Members that delimited text holds as JSON.
     counts
-        Sentences as `failed`, with the outcomes that they count.
+        Sentences with `{n}`, `{all}` and `{rows}` that a reader should know, with the outcomes that they count: `FAILED`,
+        `UNSCORED`, or any other.
     arranged
         Changes the columns of `fields` before they are checked.
     after
@@ -417,8 +420,6 @@ class Format(Generic[R]):
         taken from their scores.
     better
         Says of the other metrics whether more of them is better, by name; None where nothing tells.
-    failed, unscored
-        Sentences with `{n}`, `{all}` and `{rows}` that say what errors and outcomes without a score are, in this format.
     finish
         What is known at the end of a file alone, such as names of systems, which it may change in `FormatFile.runs`.
     expected, naming
@@ -469,8 +470,6 @@ class Format(Generic[R]):
     of_run: tuple[str, ...] = ()
     metrics: Mapping[str, Row] = field(default_factory=dict[str, Row])
     better: Callable[[str], bool | None] = _unknown
-    failed: str = ""
-    unscored: str = ""
     finish: Callable[[FormatFile[R]], None] | None = None
     expected: str = ""
     naming: str = "Rename the file to say otherwise"
@@ -484,12 +483,6 @@ class Format(Generic[R]):
             return self.record
         scores = () if callable(self.scores) else [path for path in self.scores.values() if not path.startswith("_")]
         return cast("type[R]", record_of((*self.fields.values(), *self.asked), scores, self.each, keyed=self.keyed))
-
-    @cached_property
-    def counted(self) -> Mapping[str, pl.Expr]:
-        """How many outcomes each sentence is about."""
-        states = {self.failed: pl.col("status") == "error", self.unscored: pl.col("status") == "unscored"}
-        return {sentence: which.sum() for sentence, which in {**self.counts, **states}.items() if sentence}
 
     def sniff(self, head: Head) -> Match | None:
         """Say whether a file shows one of the signs."""
@@ -679,7 +672,8 @@ class Format(Generic[R]):
         while frames:
             frame = frames.pop(0)
             if self.table == "outcomes":
-                file.counts.update(frame.select(**self.counted).row(0, named=True) if self.counted else {})
+                counted = {sentence: which.sum() for sentence, which in self.counts.items()}
+                file.counts.update(frame.select(**counted).row(0, named=True) if counted else {})
                 more: dict[str, pl.Expr] = {}
                 if "trial" not in frame.columns:  # each outcome is the only one
                     more["trial"] = pl.lit(0)

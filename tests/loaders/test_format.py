@@ -15,7 +15,7 @@ import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders import registry
 from evalstats.loaders.base import Loader, Source, read_head, with_digest
-from evalstats.loaders.format import JSON, RECORDS, TABLE, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, JSON, RECORDS, TABLE, UNSCORED, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number, numbers, series, verdict
 from evalstats.loaders.registry import loaders, read_source
 from evalstats.loaders.rows import as_row
@@ -201,7 +201,7 @@ def test_a_reader_has_the_last_word(tmp_path: Path) -> None:
 
 
 def test_notes_count_states_and_cases(tmp_path: Path) -> None:
-    form = replace(BASE, unscored="{n} of {all} answers have no points", failed="{n} failed")
+    form = replace(BASE, counts={"{n} of {all} answers have no points": UNSCORED, "{n} failed": FAILED})
     assert told(load(form, tmp_path, {"case": "a", "bot": "m", "points": 1}, {"case": "b", "bot": "m"})) == [
         "1 of 2 answers have no points"
     ]

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.base import plain_name
-from evalstats.loaders.format import RECORDS, Format, FormatFile, Sample, Sign, by_folder
+from evalstats.loaders.format import FAILED, RECORDS, Format, FormatFile, Sample, Sign, by_folder
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, Said, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get
@@ -87,6 +87,6 @@ FORMAT: Final = Format(
     repeated=True,
     called="samples",
     metrics={name: {"primary": name == "result"} for name in _METRICS},
-    failed="{n} samples ended in an error of the task or of the run",
+    counts={"{n} samples ended in an error of the task or of the run": FAILED},
     grouped=by_folder(first=lambda path: plain_name(path) != "error.jsonl"),
 )

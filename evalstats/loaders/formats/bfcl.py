@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, plain_name, readable_name
-from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, HEADLINE, Format, FormatFile, Sample, Sign
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.values import as_amount, as_count, as_number, as_text, first_line, json_text
 from evalstats.schema.data import Problem
@@ -166,5 +166,5 @@ FORMAT: Final = Format(
     called="lines",
     grouped=_grouped,
     metrics={_METRIC: HEADLINE},
-    failed=_CRASHED,
+    counts={_CRASHED: FAILED},
 )

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign, by_folder
+from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Sign, by_folder
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, score_of, unscored
 from evalstats.loaders.values import as_amount, as_count, as_text, first_line
@@ -64,6 +64,6 @@ FORMAT: Final = Format(
     repeated=True,
     called="episodes",
     metrics={"reward": {"primary": True}},
-    failed="{n} episodes ended in an exception; they are harness errors",
+    counts={"{n} episodes ended in an exception; they are harness errors": FAILED},
     grouped=by_folder(1),
 )

@@ -6,7 +6,7 @@ stand in the file's name alone (`sample_scored_<model>_temp<T>_<task>.json`).
 
 from typing import Any, Final
 
-from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sign
+from evalstats.loaders.format import HEADLINE, UNSCORED, Format, FormatFile, Sign
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_number
 
@@ -40,5 +40,5 @@ FORMAT: Final[Format[Any]] = Format(
     scores={"correct": "value"},
     called="items",
     metrics={"correct": HEADLINE},
-    unscored="{n} tries have no verdict (true or false) and are unscored",
+    counts={"{n} tries have no verdict (true or false) and are unscored": UNSCORED},
 )

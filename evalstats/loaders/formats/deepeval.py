@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, HEADLINE, OBJECT, UNSCORED, Format, FormatFile, Sample, Sign
 from evalstats.loaders.records import hashed
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.typed_records import Other, Plain
@@ -185,8 +185,10 @@ FORMAT: Final = Format(
     called="test cases",
     repeated=True,
     metrics={"success": HEADLINE},
-    failed="{n} results are errors of metrics, which DeepEval counts as failures; they are errors here",
-    unscored="{n} results have no score; they are unscored",
+    counts={
+        "{n} results are errors of metrics, which DeepEval counts as failures; they are errors here": FAILED,
+        "{n} results have no score; they are unscored": UNSCORED,
+    },
     expected=(
         "DeepEval writes them to testCases after evaluate() or `deepeval test run`; of a run that holds only a testRunLink, "
         "export the run, or set DEEPEVAL_RESULTS_FOLDER"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from evalstats.loaders.format import HEADLINE, SHARE, Format, FormatFile, Sign
+from evalstats.loaders.format import HEADLINE, SHARE, UNSCORED, Format, FormatFile, Sign
 from evalstats.loaders.record_columns import of_words
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_number, as_text
@@ -68,5 +68,5 @@ FORMAT: Final[Format[Any]] = Format(
     keep=("date", "hash", "pass_at_k"),
     called="items",
     metrics={"base": SHARE, "plus": HEADLINE},
-    unscored="{n} outcomes have no status of pass, fail or timeout and are unscored",
+    counts={"{n} outcomes have no status of pass, fail or timeout and are unscored": UNSCORED},
 )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from evalstats.loaders.format import Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, Said, as_row, score_of, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, dicts, json_text
@@ -153,5 +153,5 @@ FORMAT: Final = Format(
     reader=_Report,
     called="entries",
     metrics={"hit": {"higher_is_better": False, "primary": True}},
-    failed="{n} outcomes have no output of the generator; they are harness errors",
+    counts={"{n} outcomes have no output of the generator; they are harness errors": FAILED},
 )

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_count, as_text, as_time, get, json_text
@@ -126,5 +126,5 @@ FORMAT: Final = Format(
     repeated=True,
     called="cases",
     metrics={"passed": HEADLINE},
-    failed="{n} scores are of runs that crashed; they are harness errors",
+    counts={"{n} scores are of runs that crashed; they are harness errors": FAILED},
 )

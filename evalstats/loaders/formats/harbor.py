@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign, by_folder
+from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Sign, by_folder
 from evalstats.loaders.format_columns import InEvery, number
 from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get
@@ -106,6 +106,8 @@ FORMAT: Final = Format(
     alone=True,
     called="trials",
     grouped=by_folder(1),
-    failed="{n} rewards are errors: the harness failed, or left no reward; Harbor's own mean counts them as 0",
+    counts={
+        "{n} rewards are errors: the harness failed, or left no reward; Harbor's own mean counts them as 0": FAILED
+    },
     metrics={_REWARD: {"primary": True}},
 )

@@ -20,7 +20,7 @@ from msgspec import Struct
 from evalstats.errors import Option
 from evalstats.loaders.base import Source, plain_name, readable_name
 from evalstats.loaders.files import load_json
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Scalar, Sign
 from evalstats.loaders.format_columns import MAKERS, counts, floats, texts
 from evalstats.loaders.rows import Ranges, Row, held, unscored
 from evalstats.loaders.typed_records import TypedRecords
@@ -412,6 +412,10 @@ def _grouped(files: Sequence[Path]) -> Iterable[Source | Problem]:
 
 
 _BESIDE: Final = "a file that HELM writes beside the results"
+_FAILURES: Final = (
+    "{n} scores are of requests that failed: they are errors (`value_raw` has the score that HELM gives an "
+    "empty answer)"
+)
 FORMAT: Final = Format(
     name="helm",
     title="HELM run folders (per_instance_stats.json, stats.json, scenario_state.json, run_spec.json)",
@@ -440,6 +444,6 @@ FORMAT: Final = Format(
     called="statistics",
     better=_better,
     grouped=_grouped,
-    failed="{n} scores are of requests that failed: they are errors (`value_raw` has the score that HELM gives an empty answer)",
+    counts={_FAILURES: FAILED},
     expected=f"Put {_INSTANCES} or {_STATS} of the same run beside it",
 )

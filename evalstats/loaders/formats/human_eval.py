@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from evalstats.loaders.format import HEADLINE, RECORDS, Format, Sign
+from evalstats.loaders.format import HEADLINE, RECORDS, UNSCORED, Format, Sign
 
 FORMAT: Final[Format[Any]] = Format(
     name="human-eval",
@@ -26,5 +26,5 @@ FORMAT: Final[Format[Any]] = Format(
     called="samples",
     ending=".jsonl_results",
     metrics={"passed": HEADLINE},
-    unscored="{n} of {all} samples have no verdict; they are unscored",
+    counts={"{n} of {all} samples have no verdict; they are unscored": UNSCORED},
 )

@@ -14,7 +14,7 @@ import polars as pl
 from msgspec import Struct
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import HEADLINE, RECORDS, SHARE, Format, FormatFile, Sign
+from evalstats.loaders.format import HEADLINE, RECORDS, SHARE, UNSCORED, Format, FormatFile, Sign
 from evalstats.loaders.format_columns import verdict
 from evalstats.loaders.records import hashed
 from evalstats.loaders.rows import Row, Said, held, unscored
@@ -81,5 +81,5 @@ FORMAT: Final = Format(
         for level, facts in (("prompt", HEADLINE), ("inst", _PROPORTION))
         for reading in ("", "_strict", "_loose")
     },
-    unscored="{n} verdicts are missing; they are unscored",
+    counts={"{n} verdicts are missing; they are unscored": UNSCORED},
 )

@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head
-from evalstats.loaders.format import TABLE, Format, FormatFile, Sign
+from evalstats.loaders.format import FAILED, TABLE, UNSCORED, Format, FormatFile, Sign
 from evalstats.loaders.inspect_ai import metrics_of, read_grade
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, Said
@@ -162,7 +162,9 @@ FORMAT: Final[Format[Any]] = Format(
     arranged=_arranged,
     called="rows",
     grouped=_grouped,
-    failed="{n} scores are of samples that failed; they are errors, and Inspect's own averages drop them",
-    unscored="{n} scores are missing or no grades; they are unscored",
+    counts={
+        "{n} scores are of samples that failed; they are errors, and Inspect's own averages drop them": FAILED,
+        "{n} scores are missing or no grades; they are unscored": UNSCORED,
+    },
     naming="Put the table of evals_df into the same folder, or add its columns to samples_df",
 )

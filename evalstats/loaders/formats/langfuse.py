@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 import polars as pl
 from msgspec import UNSET, UnsetType
 
-from evalstats.loaders.format import JSON, OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, JSON, OBJECT, UNSCORED, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.record_columns import members_of
 from evalstats.loaders.records import cell_value, item_of
@@ -177,8 +177,10 @@ FORMAT: Final[Format[Any]] = Format(
     arranged=_arranged,
     called="rows",
     repeated=True,
-    failed="{n} scores are of calls that failed; they are errors whatever was scored",
-    unscored="{n} scores are labels and no numbers; they are unscored",
+    counts={
+        "{n} scores are of calls that failed; they are errors whatever was scored": FAILED,
+        "{n} scores are labels and no numbers; they are unscored": UNSCORED,
+    },
     naming="Export each experiment to a file of its own, and name the file after its model",
 )
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct
 
-from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format import FAILED, HEADLINE, OBJECT, SHARE, UNSCORED, Format, FormatFile, Sample, Scalar, Sign
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, first_line, times_of
@@ -91,8 +91,10 @@ FORMAT: Final = Format(
     named=_NAME,
     called="questions",
     metrics={"pass@1": HEADLINE},
-    failed="{n} samples are errors of the runner of the tests, which the file counts as failed",
-    unscored="{n} samples have no verdict (true or false) and are unscored",
+    counts={
+        "{n} samples are errors of the runner of the tests, which the file counts as failed": FAILED,
+        "{n} samples have no verdict (true or false) and are unscored": UNSCORED,
+    },
     expected="Results that were graded were expected",
 )
 
@@ -145,7 +147,7 @@ SITE: Final[Format[Any]] = Format(
     scores={"pass@1": "pass@1 Pass@1?", "pass@1/cot": "Pass@1-COT?"},
     reads=_share,
     arranged=_arranged,
-    unscored="{n} averages are -1 (the model was not run so) or no percentage; they are unscored",
+    counts={"{n} averages are -1 (the model was not run so) or no percentage; they are unscored": UNSCORED},
     lists=("performances",),
     called="rows",
     metrics={"pass@1": {**HEADLINE, "kind": "proportion"}, "pass@1/cot": {**SHARE, "kind": "proportion"}},

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 import polars as pl
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import Format, FormatFile, Sign
+from evalstats.loaders.format import UNSCORED, Format, FormatFile, Sign
 from evalstats.loaders.format_columns import number, verdict
 from evalstats.loaders.record_columns import members_of
 from evalstats.loaders.rows import Row, Said, held, unscored
@@ -108,6 +108,6 @@ FORMAT: Final = Format(
     alone=True,
     called="samples",
     grouped=_grouped,
-    unscored="{n} scores are missing: the metric is of all documents together; they are unscored",
+    counts={"{n} scores are missing: the metric is of all documents together; they are unscored": UNSCORED},
     texts={"answer": "filtered_resps resps"},
 )

@@ -17,7 +17,7 @@ import polars as pl
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, plain_name
 from evalstats.loaders.files import load_json
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Sign
+from evalstats.loaders.format import OBJECT, UNSCORED, Format, FormatFile, Sign
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, first_line
@@ -138,8 +138,10 @@ FORMAT: Final[Format[list[Any]]] = Format(
     repeated=True,
     about=lambda file: {"config": {"file": file.source.path.name}},
     finish=_finish,
-    counts={"{n} scores are empty since the judge failed": pl.col("status_reason").str.starts_with("the judge failed")},
-    unscored="{n} scores are empty or no numbers; unscored",
+    counts={
+        "{n} scores are empty since the judge failed": pl.col("status_reason").str.starts_with("the judge failed"),
+        "{n} scores are empty or no numbers; unscored": UNSCORED,
+    },
     lists=("data",),
     keep=("columns",),
     facts=(_METRICS,),

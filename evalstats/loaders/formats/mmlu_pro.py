@@ -14,7 +14,7 @@ import polars as pl
 from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import HEADLINE, OBJECT, RECORDS, Format, FormatFile, Sign
+from evalstats.loaders.format import HEADLINE, OBJECT, RECORDS, UNSCORED, Format, FormatFile, Sign
 from evalstats.loaders.format_columns import texts
 from evalstats.loaders.rows import held
 from evalstats.loaders.values import as_list, first_line
@@ -139,6 +139,6 @@ FORMAT: Final = Format(
     columns=_columns,
     called="questions",
     metrics={"correct": HEADLINE},
-    unscored=_GUESSED,
+    counts={_GUESSED: UNSCORED},
     texts={"expected": "answer", "answer": "model_outputs pred"},
 )

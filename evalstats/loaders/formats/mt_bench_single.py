@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
+from evalstats.loaders.format import FAILED, RECORDS, UNSCORED, Format, FormatFile, Sign
 
 # What FastChat keeps as the judge's answer when its requests failed.
 _API_ERROR: Final = "$ERROR$"
@@ -30,6 +30,9 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     return frame
 
 
+_NO_RATING: Final = (
+    "{n} of {all} judgements hold no rating; they are unscored here, and the benchmark's own average drops them too"
+)
 FORMAT: Final[Format[Any]] = Format(
     name="mt-bench-single",
     title="MT-bench ratings of single answers (gpt-4_single.jsonl)",
@@ -57,7 +60,9 @@ FORMAT: Final[Format[Any]] = Format(
     of_run=("judge",),
     called="judgements",
     metrics={"score": {"kind": "bounded", "low": 1.0, "high": 10.0, "unit": "points", "primary": True}},
-    failed="in {n} of {all} judgements the request to the judge failed; they are harness errors",
-    unscored="{n} of {all} judgements hold no rating; they are unscored here, and the benchmark's own average drops them too",
+    counts={
+        "in {n} of {all} judgements the request to the judge failed; they are harness errors": FAILED,
+        _NO_RATING: UNSCORED,
+    },
     texts={"question": "user_prompt", "answer": "judgment"},
 )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, HEADLINE, UNSCORED, Format, FormatFile, Sample, Sign
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, first_line, get
 
@@ -160,8 +160,7 @@ FORMAT: Final = Format(
     reader=_Reader,
     called="events",
     metrics={_CORRECT: HEADLINE},
-    failed="{n} samples ended in an error",
-    unscored="{n} samples have no score; they are unscored",
+    counts={"{n} samples ended in an error": FAILED, "{n} samples have no score; they are unscored": UNSCORED},
     better=lambda name: True if name in _HIGHER else None,
     expected="OpenAI evals writes a spec and events to /tmp/evallogs/*.jsonl, one a line",
 )

@@ -11,7 +11,7 @@ from typing import Any, Final
 import polars as pl
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sign
+from evalstats.loaders.format import HEADLINE, OBJECT, UNSCORED, Format, FormatFile, Sign
 from evalstats.loaders.format_columns import verdicts
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_text, first_line
@@ -115,7 +115,7 @@ FORMAT: Final = Format(
     alone=True,
     called="results",
     metrics={"correct": HEADLINE},
-    unscored="{n} verdicts are neither true nor false; they are unscored",
+    counts={"{n} verdicts are neither true nor false; they are unscored": UNSCORED},
     grouped=_grouped,
     texts={"question": "origin_prompt prompt", "expected": "references gold"},
 )

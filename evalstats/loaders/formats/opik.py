@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import OBJECT, RECORDS, UNSCORED, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import InEvery, number, verdict
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row, Said, held, unscored
@@ -96,6 +96,6 @@ FORMAT: Final = Format(
     lists=("items",),
     keep=("experiment",),
     called="items",
-    unscored="{n} scores are missing or no numbers; they are unscored",
+    counts={"{n} scores are missing or no numbers; they are unscored": UNSCORED},
     naming="Name it in the experiment's configuration, or rename the file",
 )

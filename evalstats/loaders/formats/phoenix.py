@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, OBJECT, RECORDS, UNSCORED, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import InEvery, number
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, Said, held, unscored
@@ -117,6 +117,8 @@ FORMAT: Final = Format(
     lists=("data",),
     called="rows",
     metrics={"annotation": {}},
-    failed="{n} annotations are errors: the task or the evaluator failed",
-    unscored="{n} annotations have no number; they are unscored",
+    counts={
+        "{n} annotations are errors: the task or the evaluator failed": FAILED,
+        "{n} annotations have no number; they are unscored": UNSCORED,
+    },
 )

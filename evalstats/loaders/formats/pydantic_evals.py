@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import InEvery, number, verdict
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_dict, as_text, dicts, first_line, get
@@ -101,6 +101,6 @@ FORMAT: Final = Format(
     lists=("cases", "failures"),
     keep=("name", "experiment_metadata"),
     called="cases",
-    failed="{n} results are errors of the task or of an evaluator; upstream's averages drop them",
+    counts={"{n} results are errors of the task or of an evaluator; upstream's averages drop them": FAILED},
     naming="Name it in the metadata that `evaluate` is given",
 )

@@ -17,7 +17,7 @@ import polars as pl
 from msgspec import Struct, convert
 
 from evalstats.loaders.base import Source, plain_name, readable_name
-from evalstats.loaders.format import Format, FormatFile, Scalar, Sign
+from evalstats.loaders.format import FAILED, Format, FormatFile, Scalar, Sign
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, as_time, first_line, json_text
 from evalstats.schema.data import Problem
 
@@ -150,6 +150,9 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[_Record]) -> pl.DataFrame:
     )
 
 
+_FAILURES: Final = (
+    "{n} completions could not be scored; they are harness errors here, and the benchmark's own mean counts them as 0"
+)
 FORMAT: Final = Format(
     name="reasoning-gym",
     title="Reasoning Gym results (<category>/<dataset>.json, summary.json, results.json)",
@@ -187,10 +190,10 @@ FORMAT: Final = Format(
     facts=(_SUMMARY,),
     grouped=_grouped,
     metrics={"score": {"kind": "bounded", "low": 0.0, "high": 1.0, "unit": "proportion", "primary": True}},
-    failed=(
-        "{n} completions could not be scored; they are harness errors here, and the benchmark's own mean counts them as 0"
-    ),
-    counts={_SILENT: pl.col("status_reason") == _NO_ANSWER},
+    counts={
+        _SILENT: pl.col("status_reason") == _NO_ANSWER,
+        _FAILURES: FAILED,
+    },
     naming="The model stands in summary.json or in the name of a folder (<model>_<date>_<time>) only",
     expected="A dataset with results, or a whole run, was expected; of a dataset that failed, its `error` says why",
 )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import hashed
 from evalstats.loaders.rows import Said, unscored
@@ -78,5 +78,5 @@ FORMAT: Final = Format(
     alone=True,
     called="results",
     metrics={"score": {"primary": True}},
-    failed="{n} requests were refused; they are harness errors here, and wrong answers upstream",
+    counts={"{n} requests were refused; they are harness errors here, and wrong answers upstream": FAILED},
 )

@@ -13,7 +13,7 @@ import polars as pl
 from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source, plain_name
-from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Scalar, Sign
+from evalstats.loaders.format import HEADLINE, OBJECT, UNSCORED, Format, FormatFile, Scalar, Sign
 from evalstats.loaders.formats.swe_bench import METRIC, REPO, benchmark_of, system_of, unnamed
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_number, as_text, day_of
@@ -110,7 +110,7 @@ FORMAT: Final[Format[Any]] = Format(
     keyed=True,
     called="issues",
     metrics={METRIC: HEADLINE},
-    unscored="{n} issues have no verdict (true or false) and are unscored",
+    counts={"{n} issues have no verdict (true or false) and are unscored": UNSCORED},
     grouped=_grouped,
     expected="Ids with true or false, or with resolved, were expected",
 )

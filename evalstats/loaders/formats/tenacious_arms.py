@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from evalstats.loaders.format import HEADLINE, RECORDS, Format, FormatFile, Sign
+from evalstats.loaders.format import FAILED, HEADLINE, RECORDS, Format, FormatFile, Sign
 from evalstats.loaders.formats.tenacious import ABOUT, BASE, BENCHMARK, Inner
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_text
@@ -66,6 +66,10 @@ def _systems(frame: pl.DataFrame, file: FormatFile[Row]) -> pl.DataFrame:
     return frame.with_columns(trial=pl.coalesce("trial", file.trials(frame.select("part", "item"))))
 
 
+_FAILURES: Final = (
+    "{n} outcomes are of evaluations that failed; they are harness errors here, and 20 percent in the "
+    "authors' own means"
+)
 FORMAT: Final[Format[Any]] = Format(
     name="tenacious-arms",
     title="Tenacious-Bench held-out traces of several arms (held_out_traces.jsonl)",
@@ -114,7 +118,7 @@ FORMAT: Final[Format[Any]] = Format(
         "correct": HEADLINE,
         "score/*": {"kind": "ordinal", "low": 1.0, "high": 5.0, "unit": "points"},
     },
-    failed="{n} outcomes are of evaluations that failed; they are harness errors here, and 20 percent in the authors' own means",
+    counts={_FAILURES: FAILED},
 )
 
 # How a conversation ended that says nothing of the agent.

@@ -15,7 +15,7 @@ import polars as pl
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, plain_name, read_head, readable_name
-from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sign
+from evalstats.loaders.format import FAILED, HEADLINE, OBJECT, Format, FormatFile, Sign
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_text, times_of
 from evalstats.schema.data import Problem
@@ -131,7 +131,7 @@ FORMAT: Final[Format[Any]] = Format(
     facts=(_METADATA,),
     grouped=_grouped,
     metrics={"resolved": HEADLINE},
-    failed="{n} trials ended in a failure of the harness; errors here, and not solved in its own accuracy",
+    counts={"{n} trials ended in a failure of the harness; errors here, and not solved in its own accuracy": FAILED},
     naming="Agent and model stand in the name of a folder (<date>_<agent>_<model>) or in run_metadata.json",
     expected="The results of a run were expected",
 )

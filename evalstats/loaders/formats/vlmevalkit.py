@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, HEADLINE, UNSCORED, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.rows import Row, Said
 from evalstats.loaders.values import as_text, letter_grade
@@ -98,8 +98,10 @@ FORMAT: Final[Format[Any]] = Format(
     repeated=True,
     called="rows",
     metrics={"hit": HEADLINE, "correct": HEADLINE},
-    failed="in {n} of {all} rows the request to the model failed; they are errors here, and wrong in upstream's accuracy",
-    unscored="{n} of {all} rows have no score; they are unscored",
+    counts={
+        "in {n} of {all} rows the request to the model failed; they are errors here, and wrong in upstream's accuracy": FAILED,
+        "{n} of {all} rows have no score; they are unscored": UNSCORED,
+    },
     naming=_NAMING,
 )
 ACCURACIES: Final = Format(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, OBJECT, RECORDS, UNSCORED, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import InEvery, number, verdict
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row, Said, unscored
@@ -127,7 +127,9 @@ FORMAT: Final = Format(
     lists=("rows",),
     keep=("summary",),
     called="rows",
-    failed="{n} scores are of calls that failed; they are errors",
-    unscored="{n} scores are missing; they are unscored",
+    counts={
+        "{n} scores are of calls that failed; they are errors": FAILED,
+        "{n} scores are missing; they are unscored": UNSCORED,
+    },
     texts={"question": "inputs.example inputs", "answer": "output.output output.model_output output"},
 )
