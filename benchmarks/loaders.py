@@ -724,7 +724,7 @@ def _protocols() -> dict[str, Any]:
     from evalstats.loaders.record_columns import record_of
 
     def of(record: Any, *lists: str) -> SimpleNamespace:
-        return SimpleNamespace(typed=record, lists=lists, keyed=False, alone=False)
+        return SimpleNamespace(typed=record, at=lists)
 
     return {
         "lm-eval": of(record_of(lm_eval.USED, ["acc"])),
@@ -734,6 +734,8 @@ def _protocols() -> dict[str, Any]:
 
 
 def _typed(path: Path, declared: Any) -> None:
+    from evalstats.loaders.typed_records import is_keyed
+
     if path.suffix == ".eval":
         decode = msgspec.json.Decoder(declared.typed).decode
         with zipfile.ZipFile(path) as archive:
@@ -743,11 +745,12 @@ def _typed(path: Path, declared: Any) -> None:
     if path.suffix == ".jsonl":
         msgspec.json.Decoder(declared.typed).decode_lines(path.read_bytes())
         return
-    value = get_type_hints(declared.typed)["value"] if declared.keyed else None
+    keyed = is_keyed(declared.at)
+    value = get_type_hints(declared.typed)["value"] if keyed else None
     record: Any = declared.typed if value is None else dict[str, value]
     data = path.read_bytes()
-    document: Any = record if declared.keyed or (declared.alone and data[:1] == b"{") else list[record]
-    for name in reversed([name for name in (*declared.lists, "")[0].split(".") if name and data[:1] == b"{"]):
+    document: Any = record if keyed or ("." in declared.at and data[:1] == b"{") else list[record]
+    for name in reversed([name for name in (*declared.at, "")[0].split(".") if name not in {"", "*"} and data[:1] == b"{"]):
         document = msgspec.defstruct("Document", [(name, document)])
     msgspec.json.decode(data, type=document)
 

@@ -103,7 +103,7 @@ def column_blocks(head: Head, bad: BadRow) -> Iterator[tuple[pl.DataFrame, pl.Se
     elif head.shape == "text":
         yield from map(of_table, delimited_blocks(head.path, head.delimiter, bad))
     else:
-        votes = _Votes(Source(path=head.path), dict[str, Any], called="votes", alone=True)
+        votes = _Votes(Source(path=head.path), dict[str, Any], called="votes", at=(".",))
         votes.bad = bad
         for block in votes.blocks():
             if block:

@@ -208,7 +208,7 @@ class _Reading:
 
     def logs(self) -> Iterator[Frame]:
         """Read the logs of the file; yield the outcomes of samples that stand inside one."""
-        records = TypedRecords(self.source, dict[str, Any], called="logs", alone=True)
+        records = TypedRecords(self.source, dict[str, Any], called="logs", at=(".",))
         for locator, record in records:
             if not isinstance(record.get("evaluation_results"), list):
                 records.leave_out("no list evaluation_results")
@@ -356,7 +356,7 @@ class _Reading:
 
     def samples(self, path: Path) -> Iterator[Frame]:
         """Yield the outcomes of the samples of a file, a block at a time."""
-        records = TypedRecords(Source(path=path), EvalSample, called="samples", alone=True)
+        records = TypedRecords(Source(path=path), EvalSample, called="samples", at=(".",))
         n = 0
         beside = "" if path == self.source.path else f"{plain_name(path)} "
         for block in records.blocks():

@@ -28,7 +28,7 @@ from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.loaders.record_columns import RecordBlock, column_of, facts_of, judged, outcomes_of, record_of, values_at
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Factors, GroupCounter, Ranges, RatingRows, Row, Said, told
-from evalstats.loaders.typed_records import TypedRecords
+from evalstats.loaders.typed_records import TypedRecords, is_keyed
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, json_text
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
@@ -116,10 +116,8 @@ class FormatFile(TypedRecords[R]):
         super().__init__(
             source,
             declared.typed,
-            lists=declared.lists,
+            at=declared.at,
             keep=declared.keep,
-            alone=declared.alone,
-            keyed=declared.keyed,
             called=declared.called,
         )
         self.n_rows = 0
@@ -407,7 +405,7 @@ class Format(Generic[R]):
         `status_reason` where there is none; a model against itself is none.
     reader
         In place of `rows` and `finish`: makes a `Reader` of one file, where records mean something only together.
-    lists, keep, alone, keyed, called
+    at, keep, called
         Where the records stand, and what they are called (`TypedRecords`).
     repeated
         Records of one run and item are its trials, in the order of the file.
@@ -459,10 +457,8 @@ class Format(Generic[R]):
     columns: Callable[[list[R], FormatFile[R]], pl.DataFrame] | None = None
     reader: Callable[[FormatFile[R]], Reader[R]] | None = None
     table: TableName = "outcomes"
-    lists: tuple[str, ...] = ()
+    at: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
-    alone: bool = False
-    keyed: bool = False
     called: str = "records"
     repeated: bool = False
     ending: str = ""
@@ -482,7 +478,9 @@ class Format(Generic[R]):
         if self.record is not None:
             return self.record
         scores = () if callable(self.scores) else [path for path in self.scores.values() if not path.startswith("_")]
-        return cast("type[R]", record_of((*self.fields.values(), *self.asked), scores, self.each, keyed=self.keyed))
+        return cast(
+            "type[R]", record_of((*self.fields.values(), *self.asked), scores, self.each, keyed=is_keyed(self.at))
+        )
 
     def sniff(self, head: Head) -> Match | None:
         """Say whether a file shows one of the signs."""

@@ -439,7 +439,7 @@ class InspectLoader:
         with open_log(source.path) as (log, archive):
             reader = InspectSamples(log, run, source.path)
             if archive is None:
-                records = TypedRecords(source, LoggedSample, lists=("samples",), called="samples")
+                records = TypedRecords(source, LoggedSample, at=("samples",), called="samples")
                 for block in records.blocks():
                     yield from reader.frame(block, records.locators)
                 yield from records.problems()

@@ -384,12 +384,12 @@ def _outcomes(path: Path, source: Source, reader: LmEvalSamples) -> Iterator[Fra
     beside = "" if path == source.path else readable_name(path.name) + " " * (head.shape != "array")
     first = head.members.get("metrics")
     if first is None:  # it is behind a long document, or in a column
-        blocks = _Samples(Source(path=path), record_of(["metrics"], []), alone=True).blocks()
+        blocks = _Samples(Source(path=path), record_of(["metrics"], []), at=(".",)).blocks()
         first = next((RecordBlock(block).at("metrics")[0] for block in blocks), None)
     listed, n_read = _texts_in(first), 0
     for whole in (False, True) if listed else (True,):
         record = dict[str, Any] if whole else record_of(USED, listed)
-        records = _Samples(Source(path=path), record, alone=True, called="samples")
+        records = _Samples(Source(path=path), record, at=(".",), called="samples")
         n_before = n_read
         for samples in records.blocks():
             passed, n_before = min(n_before, len(samples)), max(n_before - len(samples), 0)

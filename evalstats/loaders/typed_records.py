@@ -66,10 +66,10 @@ _OBJECT: Final = b"{"
 class TypedRecords(Generic[R]):
     """The records of a file, decoded as `record`, each with its locator ("line 3", "results[2]").
 
-    `lists` are where they may stand in a JSON object, as dotted paths; none means that the file is a list of them. `members`
-    holds what else an object has, of the names in `keep`. With `alone`, an object is the file's only record. With `keyed`, the
-    records are the members of an object (of those that `lists` name, else of the document): each becomes a record of `key`
-    and `value`. `called` is what the records are, for messages.
+    `at` says where they may stand in a JSON document: dotted paths of lists; `*` for the members of an object ("eval.*"), each
+    of which becomes a record of `key` and `value`; "." for the object itself, which is then the only record. Nothing means that
+    the file is a list of them. `members` holds what else an object has, of the names in `keep`. `called` is what the records
+    are, for messages.
 
     `n_read` counts all that stood in the file, `n_left_out` those that no row was made of. A reader of several files opens one
     after the other, and says which of them a place is in.
@@ -80,10 +80,8 @@ class TypedRecords(Generic[R]):
         source: Source,
         record: type[R],
         *,
-        lists: Sequence[str] = (),
+        at: Sequence[str] = (),
         keep: Iterable[str] = (),
-        alone: bool = False,
-        keyed: bool = False,
         called: str = "records",
     ) -> None:
         self.source = source
@@ -92,13 +90,13 @@ class TypedRecords(Generic[R]):
         self.open(source.path)
         self._record = record
         self._members = _members(record)
-        element: Any = get_type_hints(record)["value"] if keyed else record
+        self._keyed = is_keyed(at)
+        self._lists = [path.removesuffix(".*") for path in at if path not in {".", "*"}]
+        self._alone = "." in at
+        element: Any = get_type_hints(record)["value"] if self._keyed else record
         self._decoder = msgspec.json.Decoder(element)
         self._several = msgspec.json.Decoder(list[element])
-        self._keyed = keyed
-        self._lists = lists
         self._keep = frozenset(keep)
-        self._alone = alone
         self._pattern, self._places, self._at = "{}", cast("Sequence[Place]", ()), 0
         self._left_out: dict[str, list[str]] = {}
         self._counts: dict[str, int] = {}
@@ -415,6 +413,11 @@ class TypedRecords(Generic[R]):
             return converted(cast("object", value), self._record, strict=self.head.shape != "text")
         except msgspec.ValidationError as error:
             return str(error).replace("Object missing required field", "no").replace("`", "").lower()
+
+
+def is_keyed(at: Iterable[str]) -> bool:
+    """Whether records are the members of an object."""
+    return any(path.endswith("*") for path in at)
 
 
 def converted(value: object, record: type[R], *, strict: bool = True) -> R:

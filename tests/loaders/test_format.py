@@ -81,7 +81,7 @@ def test_the_page_names_what_there_is() -> None:
     text = PAGE.read_text()
     for name in re.findall(r"file\.(\w+)", text):
         assert hasattr(FormatFile, name) or name in {"factors", "source", "runs", "members"}, name
-    for name in ("lists", "keep", "columns", "rows", "reader", "record"):
+    for name in ("at", "keep", "columns", "rows", "reader", "record"):
         assert f"`{name}" in text
         assert name in Format.__dataclass_fields__
 

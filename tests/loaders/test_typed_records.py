@@ -87,7 +87,7 @@ def test_every_container_gives_the_same_records(
     monkeypatch.setattr(typed_records, "_WHOLE_BYTES", size)
     monkeypatch.setattr(typed_records, "_BLOCK_RECORDS", max(size // 50, 1))
     name, content, pattern = CONTAINERS[kind]
-    found, locators, records = read(tmp_path / name, content, lists=("rows", "in.rows"))
+    found, locators, records = read(tmp_path / name, content, at=("rows", "in.rows"))
     assert [(record.id, record.n) for record in found] == [(row["id"], row["n"]) for row in ROWS]
     assert [list(map(str, record.parts)) for record in found] == [[str(n), "é"] for n in range(7)]
     assert locators == [pattern.format(n, n + 1, n + 2) for n in range(7)]
@@ -102,7 +102,7 @@ def test_dicts_hold_every_member(tmp_path: Path, kind: str) -> None:
 
 
 def test_lists_are_records_too(tmp_path: Path) -> None:
-    found, locators, records = read(tmp_path / "x.json", b'{"data": [[1, "a"], {}, [2]]}', list[Any], lists=("data",))
+    found, locators, records = read(tmp_path / "x.json", b'{"data": [[1, "a"], {}, [2]]}', list[Any], at=("data",))
     assert (found, locators) == ([[1, "a"], [2]], ["data[0]", "data[2]"])
     assert left_out(records) == ["1 of 3 records are dropped (no JSON list): data[1]"]
 
@@ -150,9 +150,7 @@ def test_cells_are_json_where_they_hold_it_and_texts_where_that_fits(tmp_path: P
 @pytest.mark.parametrize("content", [b'{"id": "a", "parts": [NaN, Infinity]}', b'{"id": "a", "parts": ["\\ud800", 1]}'])
 @pytest.mark.parametrize("wrap", [b"%s\n", b"[%s]", b'{"rows": [%s]}'])
 def test_what_only_python_reads_is_read(tmp_path: Path, content: bytes, wrap: bytes) -> None:
-    found, _, records = read(
-        tmp_path / ("x.jsonl" if wrap.endswith(b"\n") else "x.json"), wrap % content, lists=("rows",)
-    )
+    found, _, records = read(tmp_path / ("x.jsonl" if wrap.endswith(b"\n") else "x.json"), wrap % content, at=("rows",))
     assert [record.id for record in found] == ["a"]
     assert len(found[0].parts) == 2
     assert records.n_left_out == 0
@@ -170,7 +168,7 @@ def test_what_only_python_reads_is_read(tmp_path: Path, content: bytes, wrap: by
 )
 def test_a_document_that_is_cut_off_or_broken_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
     with pytest.raises(UnreadableFileError, match=said):
-        read(tmp_path / "x.json", content, lists=("rows",))
+        read(tmp_path / "x.json", content, at=("rows",))
 
 
 def test_a_line_that_is_no_text_is_left_out_and_a_document_refused(tmp_path: Path) -> None:
@@ -187,7 +185,7 @@ def test_an_object_is_refused_where_a_list_was_expected(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ['{"id": "a", "parts": [1]}', '{"id": "a", "parts": [NaN]}'])
 def test_an_object_may_be_the_only_record(tmp_path: Path, text: str) -> None:
-    found, locators, records = read(tmp_path / "x.json", text.encode(), alone=True)
+    found, locators, records = read(tmp_path / "x.json", text.encode(), at=(".",))
     assert ([record.id for record in found], locators, records.n_read) == (["a"], [""], 1)
 
 
@@ -195,7 +193,7 @@ def test_an_object_may_be_the_only_record(tmp_path: Path, text: str) -> None:
 def test_members_that_were_asked_for_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: int) -> None:
     monkeypatch.setattr(typed_records, "_WHOLE_BYTES", whole)
     text = b'{"in": {"at": 5, "rows": [{"id": "a"}]}, "big": [1, 2], "own": {"b": 1}}'
-    found, locators, records = read(tmp_path / "x.json", text, lists=("in.rows",), keep=("in.at", "own"))
+    found, locators, records = read(tmp_path / "x.json", text, at=("in.rows",), keep=("in.at", "own"))
     assert ([record.id for record in found], locators) == (["a"], ["in.rows[0]"])
     assert records.members == {"in.at": 5, "own": {"b": 1}}
 
@@ -256,8 +254,8 @@ class Keyed(msgspec.Struct):
 @pytest.mark.parametrize(
     ("text", "how", "locators"),
     [
-        (b'{"a": {"id": "x"}, "n": 1, "b": {"id": "y"}}', {"keep": ("n",)}, ["a", "b"]),
-        (b'{"n": 1, "in": {"a": {"id": "x"}, "b": {"id": "y"}}}', {"lists": ("in",), "keep": ("n",)}, ["in.a", "in.b"]),
+        (b'{"a": {"id": "x"}, "n": 1, "b": {"id": "y"}}', {"at": ("*",), "keep": ("n",)}, ["a", "b"]),
+        (b'{"n": 1, "in": {"a": {"id": "x"}, "b": {"id": "y"}}}', {"at": ("in.*",), "keep": ("n",)}, ["in.a", "in.b"]),
     ],
 )
 def test_members_of_an_object_may_be_the_records(
@@ -265,22 +263,22 @@ def test_members_of_an_object_may_be_the_records(
 ) -> None:
     for whole in (1, 1 << 20):
         monkeypatch.setattr(typed_records, "_WHOLE_BYTES", whole)
-        found, places, records = read(tmp_path / "x.json", text, Keyed, keyed=True, **how)
+        found, places, records = read(tmp_path / "x.json", text, Keyed, **how)
         assert [(record.key, record.value.id) for record in found] == [("a", "x"), ("b", "y")]
         assert (places, records.members) == (locators, {"n": 1})
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize(("lists", "before"), [((), ""), (("in",), "in.")])
+@pytest.mark.parametrize(("at", "before"), [("*", ""), ("in.*", "in.")])
 def test_a_name_that_stands_twice_counts_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, indent: int | None, lists: tuple[str, ...], before: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, indent: int | None, at: str, before: str
 ) -> None:
     members = json.dumps({"a": {"id": "x"}, "again": {"id": "z"}, "b": {"id": "y"}}, indent=indent)
     members = members.replace('"again"', '"a"')
-    text = (f'{{"in": {members}}}' if lists else members).encode()
+    text = (f'{{"in": {members}}}' if before else members).encode()
     for whole in (1, 1 << 20):
         monkeypatch.setattr(typed_records, "_WHOLE_BYTES", whole)
-        found, places, records = read(tmp_path / "x.json", text, Keyed, keyed=True, lists=lists)
+        found, places, records = read(tmp_path / "x.json", text, Keyed, at=(at,))
         assert [(record.key, record.value.id) for record in found] == [("a", "x"), ("b", "y")]
         assert places == [f"{before}a", f"{before}b"]
         assert (records.n_read, records.n_left_out) == (3, 1)

@@ -162,7 +162,7 @@ FORMAT: Final = Format(
     ),
     record=_Line,
     reader=_Reader,
-    alone=True,
+    at=(".",),
     called="lines",
     grouped=_grouped,
     metrics={_METRIC: HEADLINE},

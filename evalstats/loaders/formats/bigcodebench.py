@@ -98,9 +98,8 @@ FORMAT: Final[Format[Any]] = Format(
     scores={"pass": "value.status"},
     reads=of_words({"pass": 1.0, "fail": 0.0, "timeout": 0.0}),
     counts={_TIMEOUTS: pl.col("value_raw") == "timeout"},
-    lists=("eval",),
+    at=("eval.*",),
     keep=("date",),
-    keyed=True,
     called="tasks",
     metrics={"pass": {"kind": "binary", "primary": True}},
 )
@@ -115,7 +114,7 @@ RATES: Final = Format(
     signs=(Sign("model split subset gt_pass_rate", 0.95, some="pass@1 pass@5 pass@10", shapes=OBJECT),),
     record=_PassRates,
     rows=_rates,
-    alone=True,
+    at=(".",),
     called="results",
 )
 
@@ -129,6 +128,6 @@ BOARD: Final = Format(
     signs=(Sign("", 0.9, text=('"pass@1"', '"instruct"', '"complete"', '"open-data"'), shapes=OBJECT),),
     record=_Model,
     rows=_board,
-    keyed=True,
+    at=("*",),
     called="models",
 )

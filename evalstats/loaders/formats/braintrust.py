@@ -191,7 +191,7 @@ FORMAT: Final = Format(
     ),
     record=dict[str, Any],
     reader=_Reader,
-    lists=("events", "data"),
+    at=("events", "data"),
     called="spans",
     repeated=True,
     better=lambda _: True,

@@ -60,7 +60,7 @@ FORMAT: Final = Format(
     signs=(Sign("n_steps cum_reward err_msg stack_trace", 0.95, shapes=OBJECT),),
     record=_Episode,
     rows=_rows,
-    alone=True,
+    at=(".",),
     repeated=True,
     called="episodes",
     metrics={"reward": {"primary": True}},

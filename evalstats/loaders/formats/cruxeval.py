@@ -32,8 +32,7 @@ FORMAT: Final[Format[Any]] = Format(
         r"(?:sample_scored_)?(?P<model>[^/]+?)(?:_temp(?P<temperature>\d+(?:\.\d+)?))?_(?P<task>input|output)(?P<_cot>_cot)?"
     ),
     about=_about,
-    lists=(_SCORED,),
-    keyed=True,
+    at=(f"{_SCORED}.*",),
     keep=_PUBLISHED,
     each="value",
     fields={"item": "key"},

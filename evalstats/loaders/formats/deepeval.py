@@ -180,7 +180,7 @@ FORMAT: Final = Format(
     ),
     record=_Case,
     reader=_Reader,
-    lists=(*_CASES, *(f"testRunData.{name}" for name in _CASES)),
+    at=(*_CASES, *(f"testRunData.{name}" for name in _CASES)),
     keep=(*_ABOUT, *(f"testRunData.{name}" for name in _ABOUT)),
     called="test cases",
     repeated=True,

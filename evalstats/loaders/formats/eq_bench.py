@@ -165,8 +165,7 @@ FORMAT: Final[Format[Any]] = Format(
     signs=(Sign("benchmark_score index_string eqbench_version model_path", 0.95, shapes=_OBJECT),),
     record=_Keyed,
     rows=_iteration,
-    lists=("raw_results",),
-    keyed=True,
+    at=("raw_results.*",),
     keep=_KNOWN,
     called="iterations",
     metrics={f"{scale}{part}": _SCALE for scale in _SCALES for part in ("", *(f"/{part}" for part in _PASSES))},
@@ -180,7 +179,7 @@ RAW: Final[Format[Any]] = replace(
     signs=(Sign(text=('"run_metadata"', '"eq_bench_version"'), shapes=_OBJECT),),
     record=_KeyedRun,
     rows=_iterations,
-    lists=(),
+    at=("*",),
     keep=(),
     called="runs",
 )

@@ -121,7 +121,7 @@ FORMAT: Final = Format(
     signs=(Sign("eval_set_result_id eval_set_id eval_case_results", 0.95, shapes=OBJECT),),
     record=_Case,
     rows=_rows,
-    lists=("eval_case_results",),
+    at=("eval_case_results",),
     keep=("eval_set_result_id", "eval_set_id", "creation_timestamp"),
     repeated=True,
     called="cases",

@@ -80,7 +80,7 @@ FORMAT: Final = Format(
     ),
     record=_Run,
     rows=_rows,
-    alone=True,
+    at=(".",),
     called="runs",
     metrics={"success": HEADLINE},
 )

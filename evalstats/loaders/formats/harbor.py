@@ -103,7 +103,7 @@ FORMAT: Final = Format(
     ),
     record=_Trial,
     rows=_rows,
-    alone=True,
+    at=(".",),
     called="trials",
     grouped=by_folder(1),
     counts={

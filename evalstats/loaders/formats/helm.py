@@ -186,7 +186,7 @@ class _Run:
     def _read_requests(self, path: Path) -> None:
         """Take in the settings, which requests failed, a digest of each input, and when the last was answered."""
         source = Source(path=path)
-        records = TypedRecords(source, _Request, lists=("request_states",), keep=("adapter_spec",), called="requests")
+        records = TypedRecords(source, _Request, at=("request_states",), keep=("adapter_spec",), called="requests")
         for _, request in records:
             instance, result = request.instance, request.result
             item, trial = as_text(instance.id), as_count(request.train_trial_index)

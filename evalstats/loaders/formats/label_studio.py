@@ -152,6 +152,6 @@ FORMAT: Final = Format(
     ),
     record=_Task,
     rows=_rows,
-    alone=True,
+    at=(".",),
     called="tasks",
 )

@@ -196,5 +196,5 @@ SCORES: Final = replace(
     fields={},
     inner=None,
     rows=_score,
-    lists=("data",),
+    at=("data",),
 )

@@ -105,7 +105,7 @@ FORMAT: Final = Format(
     reads=_outcome,
     arranged=lambda frame, file: frame.with_columns(task=pl.lit(str(file.by_path.get("task") or file.source.called))),
     repeated=True,
-    alone=True,
+    at=(".",),
     called="samples",
     grouped=_grouped,
     counts={"{n} scores are missing: the metric is of all documents together; they are unscored": UNSCORED},

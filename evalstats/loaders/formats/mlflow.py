@@ -142,7 +142,7 @@ FORMAT: Final[Format[list[Any]]] = Format(
         "{n} scores are empty since the judge failed": pl.col("status_reason").str.starts_with("the judge failed"),
         "{n} scores are empty or no numbers; unscored": UNSCORED,
     },
-    lists=("data",),
+    at=("data",),
     keep=("columns",),
     facts=(_METRICS,),
     called="rows",

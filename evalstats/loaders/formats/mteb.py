@@ -131,7 +131,7 @@ FORMAT: Final = Format(
     ),
     record=_Result,
     rows=_published,
-    alone=True,
+    at=(".",),
     called="results",
     metrics={_MAIN: {"primary": True}},
     grouped=_grouped,

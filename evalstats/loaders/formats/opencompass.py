@@ -112,7 +112,7 @@ FORMAT: Final = Format(
     ),
     record=dict[str, Any],
     columns=_columns,
-    alone=True,
+    at=(".",),
     called="results",
     metrics={"correct": HEADLINE},
     counts={"{n} verdicts are neither true nor false; they are unscored": UNSCORED},

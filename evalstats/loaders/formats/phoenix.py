@@ -114,7 +114,7 @@ FORMAT: Final = Format(
     ),
     record=dict[str, Any],
     rows=_rows,
-    lists=("data",),
+    at=("data",),
     called="rows",
     metrics={"annotation": {}},
     counts={

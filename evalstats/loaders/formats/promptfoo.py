@@ -181,7 +181,7 @@ FORMAT: Final = Format(
     ),
     record=_Result,
     reader=_Reader,
-    lists=("results.results", "results"),
+    at=("results.results", "results"),
     keep=("evalId", "config", "metadata", "results.timestamp", "timestamp", "shareableUrl"),
     called="results",
     repeated=True,

@@ -87,7 +87,7 @@ FORMAT: Final = Format(
     record=_Columns,
     columns=_results,
     of_run=("config",),
-    alone=True,
+    at=(".",),
     ending="_outputs",
     called="results",
     metrics={"correct": {"low": 0.0, "high": 1.0, "unit": "proportion", "primary": True}},
@@ -119,6 +119,6 @@ SUMMARY: Final = Format(
     ),
     record=dict[str, Any],
     rows=_summary,
-    alone=True,
+    at=(".",),
     called="summaries",
 )

@@ -75,7 +75,7 @@ FORMAT: Final = Format(
     ),
     record=dict[str, Any],
     rows=_rows,
-    alone=True,
+    at=(".",),
     called="results",
     metrics={"score": {"primary": True}},
     counts={"{n} requests were refused; they are harness errors here, and wrong answers upstream": FAILED},

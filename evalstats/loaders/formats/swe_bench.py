@@ -193,7 +193,7 @@ FORMAT: Final = Format(
     ),
     record=dict[str, Any],
     columns=_columns,
-    alone=True,
+    at=(".",),
     called="lists of ids",
     metrics={METRIC: HEADLINE},
     expected="The report of a run that was evaluated was expected",

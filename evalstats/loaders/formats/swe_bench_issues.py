@@ -107,7 +107,7 @@ FORMAT: Final[Format[Any]] = Format(
     about=_about,
     arranged=_arranged,
     of_run=("benchmark", "harness"),
-    keyed=True,
+    at=("*",),
     called="issues",
     metrics={METRIC: HEADLINE},
     counts={"{n} issues have no verdict (true or false) and are unscored": UNSCORED},
@@ -191,8 +191,7 @@ BOARD: Final[Format[Any]] = replace(
     signs=(Sign("leaderboards", text=('"resolved"',), shapes=OBJECT),),
     record=_Board,
     inner=_boards,
-    keyed=False,
-    lists=("leaderboards",),
+    at=("leaderboards",),
     called="leaderboards",
     expected="Entries with resolved were expected",
 )

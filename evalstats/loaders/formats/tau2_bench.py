@@ -278,7 +278,7 @@ FORMAT: Final[Format[Any]] = Format(
         Sign(name="split_tasks.json", confidence=0.95, opening=r'\{\s*"\w+"\s*:\s*\[', shapes=OBJECT, skip=_TASKS),
     ),
     record=_File,
-    alone=True,
+    at=(".",),
     inner=_simulations,
     fields={
         "item": "task_id",
@@ -399,7 +399,7 @@ SUBMISSION: Final = Format(
         Sign(text=('"Tau2-Bench Leaderboard Submission"',), confidence=0.95, shapes=OBJECT, skip="their schema"),
     ),
     record=_Submission,
-    alone=True,
+    at=(".",),
     rows=_published,
     called="submissions",
 )

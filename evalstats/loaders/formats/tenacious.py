@@ -167,7 +167,7 @@ EVALUATION: Final[Format[Any]] = Format(
     },
     arranged=lambda frame, _: frame.with_columns(scenario_base=BASE),
     once=("item",),
-    lists=("results", "task_results"),
+    at=("results", "task_results"),
     keep=("scorer",),
     called="results",
     metrics={"passed": HEADLINE, "score": {**SHARE, "kind": "bounded"}},

@@ -72,7 +72,7 @@ FORMAT: Final = Format(
     signs=(Sign("run_name baseline trained_component splits", shapes=_OBJECT),),
     record=dict[str, Any],
     rows=_splits,
-    alone=True,
+    at=(".",),
     called="splits",
     expected="The accuracies of train, dev or held_out were expected",
 )
@@ -153,7 +153,7 @@ NUMBERS: Final = Format(
     ),
     record=dict[str, Any],
     rows=_numbers,
-    alone=True,
+    at=(".",),
     called="numbers",
 )
 
@@ -184,7 +184,7 @@ SUMMARY: Final = Format(
     signs=(Sign("pass_at_1 pass_at_1_ci_95 evaluated_simulations num_trials", shapes=_OBJECT),),
     record=dict[str, Any],
     rows=_summary,
-    alone=True,
+    at=(".",),
     called="scores",
     metrics={"pass_at_1": {"primary": True}},
 )

@@ -52,7 +52,7 @@ FORMAT: Final = Format(
     signs=(Sign("", 0.9, text=('"passed"', '"failed"', '"task_solvable"', '"answer_steps"'), shapes=OBJECT),),
     record=_Query,
     rows=_rows,
-    keyed=True,
+    at=("*",),
     called="queries",
     metrics={"passed": {"kind": "proportion", "low": 0.0, "high": 1.0, "unit": "proportion", "primary": True}},
 )
