@@ -2,9 +2,8 @@
 
 `Format` is a loader. It reads records in blocks (`typed_records`), asks the declaration what they say, and makes the rest: runs,
 models, metrics and their ranges, notes, what was left out. Records that nest are asked one by one (`rows`); flat ones a block
-at a time (`columns`), which costs a third. A format whose records mean something only together has a `reader`, which sees the
-first record and the end. Modules of `loaders/formats/` hold one format each; another package offers its own by the entry-point
-group `evalstats.loaders`.
+at a time (`columns`), which costs a third. What records mean only together is told at the end (`finish`). Modules of
+`loaders/formats/` hold one format each; another package offers its own by the entry-point group `evalstats.loaders`.
 """
 
 import re
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 import msgspec
 import polars as pl
@@ -35,7 +34,7 @@ from evalstats.schema.data import Problem
 from evalstats.schema.tables import columns_of_rows
 
 R = TypeVar("R")
-R_contra = TypeVar("R_contra", contravariant=True)
+S = TypeVar("S")
 
 RECORDS: Final[tuple[Shape, ...]] = ("lines", "array")
 OBJECT: Final[tuple[Shape, ...]] = ("object",)
@@ -132,6 +131,7 @@ class FormatFile(TypedRecords[R]):
         self.kept: Row = {}
         self.factors = Factors()
         self._declared = declared
+        self._state: object = None
         self._notes: dict[str, None] = {}
         self._apart: set[tuple[str, str]] = set()
         self._trials: dict[Hashable, int] = {}
@@ -249,6 +249,12 @@ class FormatFile(TypedRecords[R]):
         """Return each row's number among those with its key, from 0 and over all blocks."""
         return self._counter.next(frame)
 
+    def state(self, make: Callable[["FormatFile[R]"], S]) -> S:
+        """Return what the format remembers of the file, made of it when this is first asked."""
+        if self._state is None:
+            self._state = make(self)
+        return cast("S", self._state)
+
     def count(self, sentence: str, n: int = 1) -> None:
         """Count a case of what a reader should know: a sentence with `{n}`, `{all}` (records) and `{rows}`."""
         self.counts[sentence] += n
@@ -335,18 +341,6 @@ class FormatFile(TypedRecords[R]):
         self.more = {}
 
 
-class Reader(Protocol[R_contra]):
-    """What a format knows of one file whose records mean something only together."""
-
-    def rows(self, record: R_contra, /) -> Iterable[Sample]:
-        """Return what one record says, or nothing yet."""
-        ...
-
-    def finish(self) -> Iterable[Sample]:
-        """Return what only the end of the file tells; names of systems may be changed in `FormatFile.runs`."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Format(Generic[R]):
     """A format of records, declared.
@@ -403,8 +397,6 @@ class Format(Generic[R]):
         In place of `rows`: the outcomes of a block of records as columns. Those without `run` have `part` (a name) or `model`,
         by which runs are told apart; `of_run` are columns that say something of it. Comparisons have `outcome`, and
         `status_reason` where there is none; a model against itself is none.
-    reader
-        In place of `rows` and `finish`: makes a `Reader` of one file, where records mean something only together.
     at, keep, called
         Where the records stand, and what they are called (`TypedRecords`).
     repeated
@@ -419,7 +411,8 @@ class Format(Generic[R]):
     better
         Says of the other metrics whether more of them is better, by name; None where nothing tells.
     finish
-        What is known at the end of a file alone, such as names of systems, which it may change in `FormatFile.runs`.
+        What only the end of a file tells: outcomes as of `rows`, or names of systems, which it may change in `FormatFile.runs`.
+        What it needs of the records, `FormatFile.state` remembers.
     expected, naming
         What a file without a record should have held and where the harness writes it; how a model gets a name.
     grouped
@@ -455,7 +448,6 @@ class Format(Generic[R]):
     once: tuple[str, ...] = ()
     rows: Callable[[R, FormatFile[R]], Iterable[Sample]] | None = None
     columns: Callable[[list[R], FormatFile[R]], pl.DataFrame] | None = None
-    reader: Callable[[FormatFile[R]], Reader[R]] | None = None
     table: TableName = "outcomes"
     at: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
@@ -466,7 +458,7 @@ class Format(Generic[R]):
     of_run: tuple[str, ...] = ()
     metrics: Mapping[str, Row] = field(default_factory=dict[str, Row])
     better: Callable[[str], bool | None] = _unknown
-    finish: Callable[[FormatFile[R]], None] | None = None
+    finish: Callable[[FormatFile[R]], Iterable[Sample] | None] | None = None
     expected: str = ""
     naming: str = "Rename the file to say otherwise"
     grouped: Callable[[Sequence[Path]], Iterable[Source | Problem]] | None = None
@@ -494,11 +486,10 @@ class Format(Generic[R]):
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield outcomes in blocks, the metrics, the runs, notes, and what was left out."""
         file, ranges, n = FormatFile(source, self), Ranges(), 0
-        reader = None if self.reader is None else self.reader(file)
-        waits = (self.finish is not None or reader is not None) and self.table == "outcomes"
+        waits = self.finish is not None and self.table == "outcomes"
         waiting: list[pl.DataFrame] = []
         for block in file.blocks():
-            for frame in self._frames(block, file, reader):
+            for frame in self._frames(block, file):
                 n += frame.height
                 file.n_rows += frame.height
                 waiting.append(frame)
@@ -508,11 +499,8 @@ class Format(Generic[R]):
                     yield from self._with_runs(waiting, file, ranges)
             n += sum(map(len, file.more.values()))
             yield from file.taken()
-        if self.finish is not None:
-            self.finish(file)
-        for frame in (
-            () if reader is None else self._frames_of_samples(((None, each) for each in reader.finish()), file)
-        ):
+        told = (self.finish is not None and self.finish(file)) or ()
+        for frame in self._frames_of_samples(((None, each) for each in told), file):
             waiting.append(frame)
             file.gives(None, *frame["metric"].unique(maintain_order=True))
         waiting += file.late()
@@ -541,19 +529,18 @@ class Format(Generic[R]):
         yield from file.tally.problems(source, self.called)
         yield from source.notes(file.notes)
 
-    def _frames(self, block: list[R], file: FormatFile[R], reader: Reader[R] | None) -> Iterator[pl.DataFrame]:
+    def _frames(self, block: list[R], file: FormatFile[R]) -> Iterator[pl.DataFrame]:
         """Yield the rows of a block of records, with their runs' names."""
         frames: Iterable[pl.DataFrame]
-        of_one = self.rows
         columns = self._declared if self.fields else self.columns
         if columns is not None:
             frame = columns(block, file) if block else pl.DataFrame()
             frames = [frame if "run" in frame.columns else self._named(frame, file)] if frame.height else []
         else:
-            rows: Callable[[R], Iterable[Sample]]
-            rows = reader.rows if reader is not None else lambda record: of_one(record, file) if of_one else ()
             samples = (
-                (place, sample) for place, record in enumerate(file.one_by_one(block)) for sample in rows(record)
+                (place, sample)
+                for place, record in enumerate(file.one_by_one(block))
+                for sample in (() if self.rows is None else self.rows(record, file))
             )
             frames = self._frames_of_samples(samples, file)
         yield from frames if self.table == "outcomes" else (judged(frame, file.tally) for frame in frames)

@@ -81,7 +81,7 @@ def test_the_page_names_what_there_is() -> None:
     text = PAGE.read_text()
     for name in re.findall(r"file\.(\w+)", text):
         assert hasattr(FormatFile, name) or name in {"factors", "source", "runs", "members"}, name
-    for name in ("at", "keep", "columns", "rows", "reader", "record"):
+    for name in ("at", "keep", "columns", "rows", "finish", "record"):
         assert f"`{name}" in text
         assert name in Format.__dataclass_fields__
 
@@ -165,7 +165,7 @@ def test_ranges_belong_to_the_benchmark_of_a_run(tmp_path: Path) -> None:
     assert data.outcomes["benchmark"].to_list() == ["one", "two"]
 
 
-def test_a_reader_has_the_last_word(tmp_path: Path) -> None:
+def test_the_end_of_a_file_has_the_last_word(tmp_path: Path) -> None:
     class Pairs:
         def __init__(self, file: FormatFile[Answer]) -> None:
             self.file, self.points = file, dict[str, list[float]]()
@@ -188,8 +188,13 @@ def test_a_reader_has_the_last_word(tmp_path: Path) -> None:
                 "aggregates", {"run": run, "model": "m", "benchmark": "Bench", "metric": "all", "estimate": 0.5}
             )
 
+    form = replace(
+        BASE,
+        rows=lambda record, file: file.state(Pairs).rows(record),
+        finish=lambda file: file.state(Pairs).finish(),
+    )
     answers = [{"case": "a", "points": 1}, {"case": "b", "points": 0}, {"case": "a", "points": 0.5}]
-    data = load(replace(BASE, rows=None, reader=Pairs), tmp_path, *answers)
+    data = load(form, tmp_path, *answers)
     found = data.outcomes.select("item", "metric", "score", "system").rows()
     assert found == [
         ("b", "zero", 1.0, "m with a prompt"),

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import polars as pl
 from msgspec import Struct
@@ -79,7 +79,6 @@ _NAME: Final = re.compile(r"(?P<scenario>[^:=,]+?)[:\-](?P<arguments>\w+=.*)", r
 _TWICE: Final = "{n} statistics appear twice with different values; the first is kept"
 _BAD: Final = "no instance_id, no whole train_trial_index, or no list of stats"
 _NAMELESS: Final = "{n} statistics have no name and were dropped"
-_RUN: Final = "run"
 
 Key = tuple[str, str, int]
 _KEY: Final = {"item": pl.String, "variant": pl.String, "trial": pl.Int64}
@@ -177,11 +176,6 @@ class _Run:
         self._left = dict.fromkeys(self._digests)
         self._common = self._named()
         self._benchmark = str(self._common["benchmark"])
-        file.kept[_RUN] = self
-
-    def rows(self, _: Statistics) -> Iterator[Sample]:
-        """Return nothing of a single record: a block of them is asked at once."""
-        return iter(())
 
     def _read_requests(self, path: Path) -> None:
         """Take in the settings, which requests failed, a digest of each input, and when the last was answered."""
@@ -438,8 +432,8 @@ FORMAT: Final = Format(
         Sign("run_spec", 0.6, name="runs.json", skip=_BESIDE),
     ),
     record=Statistics,
-    reader=_Run,
-    columns=lambda records, file: cast("_Run", file.kept[_RUN]).at_once(records),
+    columns=lambda records, file: file.state(_Run).at_once(records),
+    finish=lambda file: file.state(_Run).finish(),
     facts=(_STATE, _SPEC),
     called="statistics",
     better=_better,

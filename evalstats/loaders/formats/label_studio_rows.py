@@ -111,6 +111,7 @@ FORMAT: Final = Format(
     harness="Label Studio",
     signs=(Sign("id annotator annotation_id created_at updated_at lead_time", 0.9, shapes=("array", "text")),),
     record=dict[str, Any],
-    reader=_Table,
+    rows=lambda record, file: file.state(_Table).rows(record),
+    finish=lambda file: file.state(_Table).finish(),
     called="annotations",
 )
