@@ -130,7 +130,7 @@ ROLES: Final[Mapping[str, Role]] = {
             "solver retriever ablation exp"
         )
         + " system_prompt version",
-        never=_WHO,
+        never=f"{_WHO} date day week month quarter year",
     ),
     "metric": _role(
         w100="metric metric_name scorer scorer_name evaluator_name evaluator feedback_key criterion measure metric_type",

@@ -12,7 +12,7 @@ from evalstats.grammar import and_list, comma_list, plural, quoted_list
 from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import unknown_name
-from evalstats.schema.tables import is_constant, levels_of
+from evalstats.schema.tables import factor_columns, is_constant, levels_of
 from evalstats.table.items import row_counts, seen_trials
 from evalstats.table.metric import MetricFacts
 
@@ -213,11 +213,31 @@ def only_two(
                 f"{where} holds published numbers and no scores of single items, which leaderboard ranks; to compare systems by "
                 f"parts that each of them has, such as data sets, say which column names these: {rows}"
             )
+        if len(held) == 1 and column == "system" and (told_apart := _told_apart_by(data)):
+            sides = together(
+                Option("contrast", told_apart[0]), Option("baseline", blank="NAME"), Option("candidate", blank="NAME")
+            )
+            advice = (
+                f"compare levels of a column in which answers to one item differ ({comma_list(told_apart, 5)}): {sides}"
+            )
         shown = f" ({comma_list(held, 5)})" if held else ""
         raise InputError(f"two sides are needed, and {where} holds {plural(len(held), 'system')}{shown}; {advice}")
     others.sort(key=lambda name: (not _BASELINE.search(name.lower()), [*map(_natural, _DIGITS.split(name.lower()))]))
     first = others.pop(0) if first is None else first
     return first, others.pop(0) if second is None else second
+
+
+def _told_apart_by(data: EvalData) -> list[str]:
+    """Name the columns in which the rows of one item differ: what was varied, where one system answered all."""
+    names = {standard: own for own, standard in data.factor_names().items()}
+    columns = ["variant", *factor_columns(data.outcomes)]
+    columns = [
+        name
+        for name in columns
+        if not data.outcomes[name].dtype.is_nested() and not data.outcomes[name].dtype.is_float()
+    ]
+    levels = data.outcomes.group_by("benchmark", "task", "item").agg(pl.col(columns).n_unique())
+    return [names.get(name, name) for name in columns if (levels[name] > 1).any()]
 
 
 def _natural(part: str) -> tuple[int, str]:

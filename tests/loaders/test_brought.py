@@ -385,6 +385,26 @@ def test_two_systems_in_one_file_need_no_names(tmp_path: Path) -> None:
         run("compare", path)
 
 
+def test_weeks_are_no_models_and_can_be_compared(tmp_path: Path) -> None:
+    """Each error holds what comes next: the map, then the contrast."""
+    path = tmp_path / "t.csv"
+    weeks = [f"2026-W0{week}" for week in range(1, 7)]
+    path.write_text(
+        "week,question_id,correct\n"
+        + "".join(f"{w},q{i},{(i + k) % 2}\n" for k, w in enumerate(weeks) for i in range(30))
+    )
+    with pytest.raises(
+        InputError, match=r"These may fit: --map item=question_id --map score=correct --map variant=week\. For"
+    ):
+        run("compare", path)
+    mapped = ["--map", "item=question_id", "--map", "score=correct", "--map", "variant=week"]
+    told = r"1 system \(t\); compare levels of a column in which .* differ \(week\): --contrast week --baseline NAME"
+    with pytest.raises(InputError, match=told):
+        run("compare", path, *mapped)
+    found = run("compare", path, "--contrast", "week", "--baseline", weeks[0], "--candidate", weeks[1])
+    assert "2026-W02 50.0% against 2026-W01 50.0%" in " ".join(found.stdout.split())
+
+
 def test_calls_that_all_succeeded_are_asked_about(tmp_path: Path) -> None:
     records = [{"id": k, "eval": {"response": f"so {k}", "success": True}} for k in range(9)]
     (tmp_path / "t.jsonl").write_bytes(encoded("t.jsonl", records))
