@@ -210,9 +210,9 @@ def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:
     name = value or _called(table, "score", "value", "label")
     if value is None and name not in table.columns:
         raise InputError(
-            f"no column is called value or label; the table has {', '.join(table.columns)}. Name the column of ratings with "
-            f"{Option('map', blank='COLUMN', of='value')}, that of who rated with {Option('map', blank='COLUMN', of='rater')}; "
-            f"with one column for each rater, {Option('raters', blank='COLUMN')}"
+            f"no column is called value or label: name that of ratings with {Option('map', blank='COLUMN', of='value')} and that "
+            f"of who rated with {Option('map', blank='COLUMN', of='rater')}; with one column for each rater, "
+            f"{Option('raters', blank='COLUMN')}. The table has {', '.join(table.columns)}"
         )
     if name not in table.columns:
         raise no_column(name, "value", table.columns)

@@ -214,7 +214,9 @@ def test_raters_who_share_no_word_do_not_disagree_by_spelling() -> None:
 
 
 def test_a_table_without_ratings_says_what_would_hold_them() -> None:
-    with pytest.raises(InputError, match=r"no column is called value or label; the table has id, x\. .*value=COLUMN"):
+    with pytest.raises(
+        InputError, match=r"no column is called value or label: .*value=COLUMN.*\. The table has id, x$"
+    ):
         es.from_ratings({"id": [1], "x": [2]}, item="id")
 
 
