@@ -243,7 +243,8 @@ class Factors:
             if not isinstance(value, _LEVELS):
                 continue
             if key == scenario and isinstance(value, str):
-                self.own_names = ["category=scenario"] if key == "category" else self.own_names
+                if key == "category" and "category=scenario" not in self.own_names:
+                    self.own_names.append("category=scenario")
                 found["scenario"] = as_text(value)
                 continue
             if key not in self._columns and len(self._columns) < _MOST_FACTORS:

@@ -2,9 +2,11 @@
 
 import csv
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from evalstats import compare
@@ -14,6 +16,7 @@ from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.formats.ragas import FORMAT
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import everything_said as told
 
 
 def row(index: int, faithfulness: object = 0.5, relevancy: object = 0.75, **changes: Any) -> dict[str, Any]:
@@ -153,6 +156,29 @@ def test_a_column_names_the_models(tmp_path: Path) -> None:
     assert data.runs["model"].to_list() == ["a", "b"]
     assert data.outcomes["item"].n_unique() == 1
     assert data.problems == ()
+
+
+def test_rows_of_another_setting_are_no_repetitions(tmp_path: Path) -> None:
+    def table(**settings: list[Any]) -> EvalData:
+        rows = [
+            {"question": f"q{k}", **dict(zip(settings, values, strict=True)), "faithfulness": 0.5 + place / 4}
+            for k in range(6)
+            for place, values in enumerate(product(*settings.values()))
+        ]
+        return load(write_csv(tmp_path / "x.csv", rows))
+
+    of_two = table(retriever=["bm25", "dense"])
+    assert of_two.outcomes.group_by("model").agg(pl.col("score").mean()).sort("model").rows() == [
+        ("bm25", 0.5),
+        ("dense", 0.75),
+    ]
+    sizes = table(chunk_size=[256, 512])
+    assert set(sizes.outcomes["metric"]) == {"faithfulness"}
+    assert sizes.outcomes["variant"].unique().sort().to_list() == ["256", "512"]
+    said = compare(sizes, "256", "512", contrast="chunk_size")
+    assert said.estimate == 0.25
+    crossed = table(chunk_size=[256, 512], top_k=[3, 5])
+    assert "though they differ in chunk_size, top_k; to compare two: --contrast chunk_size" in told(crossed)
 
 
 def test_words_for_scores_are_unscored_and_kept(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 Read are `EvaluationResult.to_pandas()` written to CSV, JSON Lines or a JSON list, the column names before 0.2 (`question`,
 `contexts`, `answer`), and results of experiments, whose values are written as `MetricResult(value=...)`. The item is a hash of
 the question (of a conversation, what the user said) and the reference; a repeated question is a trial. The file names no model
-unless it has a column `model`. A column after the dataset's own that holds only numbers is a metric, unless its name says that
-it is a count, a time, a cost or an id. What the judge could not score is NaN, and unscored here.
+unless it has a column `model`, or one of several levels that tells rows of a question apart and is called as what is compared
+(`retriever`); any other such column (`chunk_size`) makes versions of the questions. A column after the dataset's own that holds
+only numbers is a metric, unless its name says that it is none, as in a table of one's own. What the judge could not score is
+NaN, and unscored here.
 """
 
 import re
@@ -14,11 +16,15 @@ from typing import Any, Final, cast
 
 import polars as pl
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
+from evalstats.loaders.binder import repeats_told_apart
+from evalstats.loaders.column_map import column_named
 from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
 from evalstats.loaders.records import hashed
+from evalstats.loaders.roles import ROLES, words_of
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
+from evalstats.loaders.sampled_column import SampledColumn
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts, word_score
 
 _QUESTIONS: Final = ("user_input", "question")
@@ -42,12 +48,6 @@ _KNOWN: Final = (
 )
 _OWN: Final = r"(?:faithfulness|answer_relevanc|context_(?:precision|recall)).*"
 _LOW_IS_GOOD: Final = re.compile(r"noise_sensitivity|harmfulness|maliciousness|hallucination|toxicity|bias")
-# Numbers that people add to the table and that score nothing.
-_NO_METRIC: Final = re.compile(
-    r"(?:^|_)(?:id|idx|index|latency|time|seconds|duration|cost|price|tokens?|count|length|len|chars|k|n|seed|run|trial|rank)"
-    r"(?:_|$)",
-    re.IGNORECASE,
-)
 _RESULT: Final = re.compile(r"MetricResult\(value=(?P<value>.*?)(?:, reason=.*)?\)", re.DOTALL)
 _COMMA: Final = re.compile(r"-?\d,\d+")
 _LOOKED_AT: Final = 1_000
@@ -61,8 +61,13 @@ _SHAPES: Final = (*RECORDS, "text")
 def _rows(rows: list[Row], file: FormatFile[Row]) -> tuple[list[Row], pl.Series]:
     """Return rows with their factors; the first thousand tell which columns are metrics."""
     if "metrics" not in file.kept:
-        file.kept["metrics"], file.kept["levels"] = _split(rows[:_LOOKED_AT])
-    levels = cast("list[str]", file.kept["levels"])
+        metrics, levels = _split(rows[:_LOOKED_AT])
+        role, setting = _setting(rows[:_LOOKED_AT], levels, file)
+        levels = [name for name in levels if name != setting]
+        file.kept |= {"metrics": metrics, "levels": levels, "role": role, "setting": setting}
+    levels, setting = cast("list[str]", file.kept["levels"]), cast("str", file.kept["setting"])
+    for row in rows if setting else ():
+        row[f"_{file.kept['role']}"] = row.get(setting)
     for row in rows if levels else ():
         row["_factors"] = {name: row[name] for name in levels if not _is_empty(row.get(name))}
     file.count(_CHAT, sum(str(_first(row, _QUESTIONS)).startswith(_WRITTEN) for row in rows))
@@ -89,7 +94,9 @@ def _split(first: list[Row]) -> tuple[list[str], list[str]]:
         values = [value for record in first if not _is_empty(value := record.get(name))]
         numbers = bool(values) and all(_value(value) is not None for value in values)
         numbers = numbers or any(isinstance(value, str) and _RESULT.fullmatch(value) for value in values)
-        own = order.index(name) > behind and name not in _MODELS and not _NO_METRIC.search(name)
+        words = words_of(name)
+        barred = ROLES["score"].bars(words) or ROLES["trial"].weight(words) > 0
+        own = order.index(name) > behind and name not in _MODELS and not barred
         if name not in _DATA and (re.fullmatch(_KNOWN, name) or (own and numbers)):
             metrics.append(name)
     if not metrics:
@@ -98,6 +105,34 @@ def _split(first: list[Row]) -> tuple[list[str], list[str]]:
             "Write EvaluationResult.to_pandas(), not the dataset"
         )
     return metrics, [name for name in order if name in _LEVELS or (name not in _DATA and name not in metrics)]
+
+
+def _setting(rows: list[Row], levels: list[str], file: FormatFile[Row]) -> tuple[str, str]:
+    """Return which column tells rows of a question apart, behind what its levels are: models, or versions of the question."""
+    keys = [(_item(row), as_text(_first(row, _MODELS))) for row in rows]
+    if len({*keys}) == len(keys):
+        return "", ""
+    columns = [SampledColumn(name, rows) for name in levels]
+    found = repeats_told_apart(columns, keys)
+    role, _, source = (found or [""])[0].partition("=")
+    name = column_named(source)
+    if name is None or role not in {"system", "variant"}:
+        few = [column for column in columns if 1 < len(column.levels) <= len(keys) // 2]
+        apart = [c.name for c in few if len({*zip(keys, c.values, strict=True)}) > len({*keys})]
+        way = (
+            f", though they differ in {comma_list(apart)}; to compare two: {Option('contrast', apart[0])}"
+            if apart
+            else ""
+        )
+        file.note(f"questions that stand several times are taken for repetitions{way}")
+        return "", ""
+    role = "model" if role == "system" and not any(model for _, model in keys) else "variant"
+    file.factors.own_names.append(f"{name}={role}")
+    taken = "the model" if role == "model" else "versions of the question"
+    file.note(
+        f"questions stand once for each {name}, which is taken for {taken}; to compare two: {Option('contrast', name)}"
+    )
+    return role, name
 
 
 def _first(record: Row, names: tuple[str, ...]) -> object:
@@ -155,7 +190,7 @@ FORMAT: Final = Format(
     ),
     record=dict[str, Any],
     inner=_rows,
-    fields={"model": " ".join(_MODELS), "*": "_factors"},
+    fields={"model": " ".join((*_MODELS, "_model")), "variant": "_variant", "*": "_factors"},
     scores=_metrics,
     reads=_score,
     identity=_item,
