@@ -24,7 +24,7 @@ from evalstats.loaders.assumed import (
     standard,
     with_others,
 )
-from evalstats.loaders.format import Format, FormatFile, Sign
+from evalstats.loaders.format import HIGHER, Format, FormatFile, Sign
 
 CRITERIA: Final = ("correctness", "completeness", "practicality", "safety")
 _NOTE: Final = noted("device-repair", "; correctness is the headline, since no mean over the criteria is defined")
@@ -63,7 +63,6 @@ LOADER: Final[Format[Any]] = Format(
     arranged=_arranged,
     after=_after,
     of_run=OF_RUN,
-    metrics={"correctness": {"primary": True}},
-    better=lambda _: True,
+    metrics={"correctness": {"primary": True}, "*": HIGHER},
     called="rows",
 )

@@ -45,6 +45,8 @@ Scalar = str | float | int | bool | None
 # Facts of a metric that says whether something was right, and of one that is a benchmark's headline.
 SHARE: Final[Row] = {"kind": "binary", "low": 0.0, "high": 1.0, "unit": "proportion"}
 HEADLINE: Final[Row] = {**SHARE, "primary": True}
+HIGHER: Final[Row] = {"higher_is_better": True}
+LOWER: Final[Row] = {"higher_is_better": False}
 # Outcomes that a sentence is about.
 FAILED: Final = pl.col("status") == "error"
 UNSCORED: Final = pl.col("status") == "unscored"
@@ -56,10 +58,6 @@ _OF_RUN_ALONE: Final[Mapping[str, Callable[[object], object]]] = {
     **dict.fromkeys(("n_shots", "item_limit"), as_count),
     "temperature": as_number,
 }
-
-
-def _unknown(_: str) -> None:
-    """Say nothing of a metric."""
 
 
 class Sign(msgspec.Struct, frozen=True):
@@ -406,10 +404,8 @@ class Format(Generic[R]):
     facts
         Names of the files that go with the others of a source and hold no records (`FormatFile.facts`).
     metrics
-        Facts of the metrics whose scale is fixed, by name (more is better unless they say otherwise); the ranges of others are
-        taken from their scores.
-    better
-        Says of the other metrics whether more of them is better, by name; None where nothing tells.
+        Facts of metrics by name or pattern ("score/*", "*"), of which more is better unless they say otherwise; without facts,
+        nothing tells. Ranges that they do not fix are taken from the scores.
     finish
         What only the end of a file tells: outcomes as of `rows`, or names of systems, which it may change in `FormatFile.runs`.
         What it needs of the records, `FormatFile.state` remembers.
@@ -457,7 +453,6 @@ class Format(Generic[R]):
     facts: tuple[str, ...] = ()
     of_run: tuple[str, ...] = ()
     metrics: Mapping[str, Row] = field(default_factory=dict[str, Row])
-    better: Callable[[str], bool | None] = _unknown
     finish: Callable[[FormatFile[R]], Iterable[Sample] | None] | None = None
     expected: str = ""
     naming: str = "Rename the file to say otherwise"
@@ -513,7 +508,7 @@ class Format(Generic[R]):
         yield from file.taken()
         yield from in_batches(file.ratings.rows(), "ratings")
         yield from in_batches(file.published.rows, "aggregates")
-        seen = {key: ranges.row(*key, higher_is_better=self.better(key[1])) for key in ranges}
+        seen = {key: ranges.row(*key) for key in ranges}
         metrics = [*{**file.published.metrics, **seen}.values()]
         for row in metrics:
             name = str(row["metric"])

@@ -23,7 +23,7 @@ from evalstats.loaders.assumed import (
     standard,
     with_others,
 )
-from evalstats.loaders.format import SHARE, Format, FormatFile, Sign
+from evalstats.loaders.format import LOWER, SHARE, Format, FormatFile, Sign
 from evalstats.loaders.format_columns import unscored_where
 
 _LABELS: Final = ("malicious", "benign")
@@ -102,7 +102,7 @@ LOADER: Final[Format[Any]] = Format(
         "harmfulness": {**SHARE, "higher_is_better": False, "primary": True},
         "over_refusal": {**SHARE, "higher_is_better": False},
         **{f"{name}/*": {**SHARE, "higher_is_better": False} for name in _SHARES},
+        "*": LOWER,
     },
-    better=lambda _: False,
     called="rows",
 )

@@ -6,6 +6,7 @@ something in it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 from itertools import chain
 from operator import attrgetter
@@ -323,14 +324,14 @@ def of_words(words: Mapping[str, float]) -> Callable[[object], Said]:
 
 
 def facts_of(metric: str, metrics: Mapping[str, Row]) -> Row:
-    """Return what is declared of a metric, by its name or by that of all in its group ("score/*"); nothing where neither is."""
-    group, slash, _ = metric.partition("/")
-    return metrics.get(metric) or (metrics.get(f"{group}/*", {}) if slash else {})
+    """Return what is declared of a metric, by its name or the first pattern that fits it ("score/*")."""
+    fit = (facts for name, facts in metrics.items() if "*" in name and fnmatchcase(metric, name))
+    return metrics.get(metric) or next(fit, Row())
 
 
 def _said(values: list[object], facts: Row) -> pl.DataFrame:
     """Return the states of a metric's values, as far as its facts say what they may be."""
-    if facts.get("kind") == "binary" or (not facts and {*map(type, values)} == {bool}):
+    if facts.get("kind") == "binary" or ("kind" not in facts and {*map(type, values)} == {bool}):
         return verdicts(values)
     return numbers(values, as_number(facts.get("low")), as_number(facts.get("high")))
 

@@ -15,7 +15,19 @@ import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders import registry
 from evalstats.loaders.base import Loader, Source, read_head, with_digest
-from evalstats.loaders.format import FAILED, JSON, RECORDS, TABLE, UNSCORED, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import (
+    FAILED,
+    HIGHER,
+    JSON,
+    LOWER,
+    RECORDS,
+    TABLE,
+    UNSCORED,
+    Format,
+    FormatFile,
+    Sample,
+    Sign,
+)
 from evalstats.loaders.format_columns import number, numbers, series, verdict
 from evalstats.loaders.registry import loaders, read_source
 from evalstats.loaders.rows import as_row
@@ -159,7 +171,7 @@ def test_ranges_belong_to_the_benchmark_of_a_run(tmp_path: Path) -> None:
         yield {"run": run, "item": answer.case}, [("points", number(answer.points))]
 
     answers = [{"case": "a", "points": 1, "config": "one"}, {"case": "a", "points": 7, "config": "two"}]
-    data = load(replace(BASE, rows=rows, better=lambda name: name == "points"), tmp_path, *answers)
+    data = load(replace(BASE, rows=rows, metrics={"points": HIGHER, "p*": LOWER, "*": LOWER}), tmp_path, *answers)
     found = data.metrics.select("benchmark", "kind", "high", "higher_is_better").rows()
     assert found == [("one", "binary", 1.0, True), ("two", "continuous", None, True)]
     assert data.outcomes["benchmark"].to_list() == ["one", "two"]

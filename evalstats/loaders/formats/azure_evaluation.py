@@ -45,11 +45,14 @@ def _scores(rows: Sequence[Row], file: FormatFile[Row]) -> dict[str, str]:
     numbers = {name for row in rows for name, value in row.items() if type(value) in {int, float}}
     file.kept |= dict.fromkeys(numbers)
     found = ((name, *_metric(name)) for name in members_of(rows))
-    return {
+    metrics = {
         metric: name
         for name, metric, others in found
         if metric and (metric.endswith(_RESULT) or (name in file.kept and not numbers.intersection(others)))
     }
+    for metric in metrics:
+        file.metric(metric, higher_is_better=_better(metric))
+    return metrics
 
 
 def _read(value: object) -> Said:
@@ -107,7 +110,6 @@ FORMAT: Final = Format(
     finish=_finish,
     at=("rows",),
     keep=("metrics", "studio_url"),
-    better=_better,
     repeated=True,
     called="rows",
     texts={

@@ -15,7 +15,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import HIGHER, OBJECT, RECORDS, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number
 from evalstats.loaders.records import cell_value, item_of
 from evalstats.loaders.rows import Row, Said, held, unscored
@@ -195,6 +195,6 @@ FORMAT: Final = Format(
     at=("events", "data"),
     called="spans",
     repeated=True,
-    better=lambda _: True,
+    metrics={"*": HIGHER},
     naming="Log it as metadata.model, or rename the file",
 )

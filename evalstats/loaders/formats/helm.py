@@ -362,6 +362,8 @@ class _Run:
         headline = next((metric for metric in (*known, "exact_match", *there) if metric in there), None)
         if items:
             self._file.metric(str(headline), primary=True)
+        for metric in self._metrics:
+            self._file.metric(metric, higher_is_better=_better(metric))
         for _, metric in self._published:
             if metric not in self._metrics:
                 row = self._published.row(
@@ -436,7 +438,6 @@ FORMAT: Final = Format(
     finish=lambda file: file.state(_Run).finish(),
     facts=(_STATE, _SPEC),
     called="statistics",
-    better=_better,
     grouped=_grouped,
     counts={_FAILURES: FAILED},
     expected=f"Put {_INSTANCES} or {_STATS} of the same run beside it",

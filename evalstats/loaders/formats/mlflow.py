@@ -17,7 +17,7 @@ import polars as pl
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, plain_name
 from evalstats.loaders.files import load_json
-from evalstats.loaders.format import OBJECT, UNSCORED, Format, FormatFile, Sign
+from evalstats.loaders.format import HIGHER, LOWER, OBJECT, UNSCORED, Format, FormatFile, Sign
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, first_line
@@ -31,10 +31,11 @@ _REFERENCE: Final = ("ground_truth", "targets", "target", "expected_response", "
 _ANSWER: Final = frozenset(
     {"outputs", "output", "prediction", "predictions", "response", "answer", "latency", "token_count"}
 )
-_LOW_IS_GOOD: Final = re.compile(r"toxicity|latency")
-_HIGH_IS_GOOD: Final = re.compile(
-    r"answer_|faithfulness|relevance|exact_match|rouge|bleu|precision_at|recall_at|ndcg_at|professionalism|correctness"
-)
+_LOW_IS_GOOD: Final = ("toxicity*", "latency*")
+_HIGH_IS_GOOD: Final = (
+    "answer_*", "faithfulness*", "relevance*", "exact_match*", "rouge*", "bleu*", "precision_at*", "recall_at*", "ndcg_at*",
+    "professionalism*", "correctness*",
+)  # fmt: skip
 _ITEM: Final = ":item"  # the name of no column
 
 
@@ -87,9 +88,7 @@ def _finish(file: FormatFile[list[Any]]) -> None:
     for key, value in (as_dict(load_json(source.path)) if alone else file.facts).items():
         if not isinstance(value, bool) and as_number(value) is not None:
             mean = _MEAN.fullmatch(key)
-            name = mean["metric"] if mean else key
-            file.publish(value, run, name)
-            file.metric(name, higher_is_better=_better(name))
+            file.publish(value, run, mean["metric"] if mean else key)
     if alone:
         file.note("published numbers without items: no two models can be compared item by item")
 
@@ -103,10 +102,6 @@ def _sources(files: Sequence[Path]) -> Iterable[Source | Problem]:
             beside = next((found for folder in folders if (found := metrics.pop(folder, None))), None)
             yield Source(path=path, companions=(beside,) if beside else ())
     yield from (Source(path=path) for path in metrics.values())
-
-
-def _better(metric: str) -> bool | None:
-    return False if _LOW_IS_GOOD.match(metric) else True if _HIGH_IS_GOOD.match(metric) else None
 
 
 _SHAPES: Final = (*OBJECT, "lines")
@@ -146,7 +141,11 @@ FORMAT: Final[Format[list[Any]]] = Format(
     keep=("columns",),
     facts=(_METRICS,),
     called="rows",
-    better=_better,
+    metrics={
+        **dict.fromkeys(_LOW_IS_GOOD, LOWER),
+        **dict.fromkeys(_HIGH_IS_GOOD, HIGHER),
+        "*": {"higher_is_better": None},
+    },
     expected="The table of an evaluation, or its metrics, was expected",
     grouped=_sources,
 )

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import FAILED, HEADLINE, UNSCORED, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import FAILED, HEADLINE, HIGHER, UNSCORED, Format, FormatFile, Sample, Sign
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, first_line, get
 
 _CORRECT: Final = "correct"
 _INVALID: Final = "__invalid__"
-_HIGHER: Final = frozenset({"accuracy", "score", "f1_score", "metascore", "sacrebleu_sentence_score"})
+_HIGHER: Final = ("accuracy", "score", "f1_score", "metascore", "sacrebleu_sentence_score")
 _SPREAD: Final = ("boostrap_std", "bootstrap_std")  # the harness spells it so
 _UNPARSED: Final = (
     "in {n} samples the judge's choice could not be read (__invalid__), which the harness scores lowest; unscored"
@@ -160,8 +160,7 @@ FORMAT: Final = Format(
     rows=lambda record, file: file.state(_Reader).rows(record),
     finish=lambda file: file.state(_Reader).finish(),
     called="events",
-    metrics={_CORRECT: HEADLINE},
+    metrics={_CORRECT: HEADLINE, **dict.fromkeys(_HIGHER, HIGHER)},
     counts={"{n} samples ended in an error": FAILED, "{n} samples have no score; they are unscored": UNSCORED},
-    better=lambda name: True if name in _HIGHER else None,
     expected="OpenAI evals writes a spec and events to /tmp/evallogs/*.jsonl, one a line",
 )

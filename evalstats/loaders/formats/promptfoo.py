@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import HEADLINE, OBJECT, RECORDS, Format, FormatFile, Sample, Sign
+from evalstats.loaders.format import HEADLINE, HIGHER, OBJECT, RECORDS, Format, FormatFile, Sample, Sign
 from evalstats.loaders.format_columns import number, verdict
 from evalstats.loaders.records import hashed
 from evalstats.loaders.rows import Row, held, unscored
@@ -186,8 +186,7 @@ FORMAT: Final = Format(
     keep=("evalId", "config", "metadata", "results.timestamp", "timestamp", "shareableUrl"),
     called="results",
     repeated=True,
-    metrics={"pass": HEADLINE},
-    better=lambda _: True,
+    metrics={"pass": HEADLINE, "*": HIGHER},
     expected="promptfoo writes them to results.results (promptfoo eval -o out.json)",
     texts={
         "question": "prompt.raw vars testCase.vars",

@@ -20,7 +20,7 @@ from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
 from evalstats.loaders.binder import repeats_told_apart
 from evalstats.loaders.column_map import column_named
-from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
+from evalstats.loaders.format import HIGHER, LOWER, RECORDS, Format, FormatFile, Sign
 from evalstats.loaders.records import hashed
 from evalstats.loaders.roles import ROLES, words_of
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
@@ -47,7 +47,7 @@ _KNOWN: Final = (
     r"|aspect_critic|harmfulness|maliciousness|coherence|conciseness|bleu_score|rouge_score|chrf_score)(?:_with\w+)?(?:\(.*\))?"
 )
 _OWN: Final = r"(?:faithfulness|answer_relevanc|context_(?:precision|recall)).*"
-_LOW_IS_GOOD: Final = re.compile(r"noise_sensitivity|harmfulness|maliciousness|hallucination|toxicity|bias")
+_LOW_IS_GOOD: Final = ("noise_sensitivity*", "harmfulness*", "maliciousness*", "hallucination*", "toxicity*", "bias*")
 _RESULT: Final = re.compile(r"MetricResult\(value=(?P<value>.*?)(?:, reason=.*)?\)", re.DOTALL)
 _COMMA: Final = re.compile(r"-?\d,\d+")
 _LOOKED_AT: Final = 1_000
@@ -198,6 +198,6 @@ FORMAT: Final = Format(
     counts={_NO_SCORE: pl.col("status_reason") == _EMPTY},
     repeated=True,
     called="rows",
-    better=lambda name: not _LOW_IS_GOOD.match(name),
+    metrics={**dict.fromkeys(_LOW_IS_GOOD, LOWER), "*": HIGHER},
     expected="A question with scores was expected; Ragas writes one row for each",
 )

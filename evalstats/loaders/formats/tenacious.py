@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from evalstats.loaders.format import HEADLINE, SHARE, Format, FormatFile, Sign
+from evalstats.loaders.format import HEADLINE, HIGHER, SHARE, Format, FormatFile, Sign
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_number, as_text, dicts
 
@@ -170,8 +170,7 @@ EVALUATION: Final[Format[Any]] = Format(
     at=("results", "task_results"),
     keep=("scorer",),
     called="results",
-    metrics={"passed": HEADLINE, "score": {**SHARE, "kind": "bounded"}},
-    better=lambda _: True,
+    metrics={"passed": HEADLINE, "score": {**SHARE, "kind": "bounded"}, "*": HIGHER},
     expected="The evaluation of a set of tasks was expected",
     naming="Name the file <model>_<split>_eval.json to say otherwise",
 )

@@ -7,7 +7,7 @@ its name. Where a check failed UpTrain leaves null, which is unscored.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from evalstats.loaders.format import RECORDS, TABLE, Format, Sign
+from evalstats.loaders.format import HIGHER, RECORDS, TABLE, Format, Sign
 from evalstats.loaders.record_columns import members_of
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row
@@ -44,7 +44,7 @@ FORMAT: Final[Format[Any]] = Format(
     fields={"item": "id", "model": "model"},
     scores=_scores,
     identity=_asked,
-    better=lambda _: True,
+    metrics={"*": HIGHER},
     repeated=True,
     called="rows",
 )
