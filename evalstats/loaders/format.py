@@ -28,7 +28,7 @@ from evalstats.loaders.record_columns import RecordBlock, column_of, facts_of, j
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Factors, GroupCounter, Ranges, RatingRows, Row, Said, told
 from evalstats.loaders.typed_records import TypedRecords, is_keyed
-from evalstats.loaders.values import as_count, as_dict, as_number, as_text, json_text
+from evalstats.loaders.values import as_dict, as_text, json_text
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import columns_of_rows
@@ -52,12 +52,6 @@ FAILED: Final = pl.col("status") == "error"
 UNSCORED: Final = pl.col("status") == "unscored"
 
 _BATCH: Final = 5_000
-# What a path may say of a run that no outcome has.
-_OF_RUN_ALONE: Final[Mapping[str, Callable[[object], object]]] = {
-    **dict.fromkeys(("harness_version", "task_version", "prompt_hash"), as_text),
-    **dict.fromkeys(("n_shots", "item_limit"), as_count),
-    "temperature": as_number,
-}
 
 
 class Sign(msgspec.Struct, frozen=True):
@@ -186,7 +180,7 @@ class FormatFile(TypedRecords[R]):
             run = self._named[key] = self.source.run_id(*key)
             row: Row = {"run": run, "benchmark": self._declared.benchmark, "harness": self._declared.harness}
             if self._declared.table == "outcomes":
-                name = model or self.source.called.removesuffix(self._declared.ending)
+                name = model or self.source.called
                 if model is None:
                     self.unnamed(name)
                 row |= {"model": name, "system": name}
@@ -291,21 +285,11 @@ class FormatFile(TypedRecords[R]):
             metrics = pl.Series(given, dtype=pl.List(pl.String))
             yield frame.drop("_given").with_columns(metric=metrics).explode("metric")
 
-    @property
-    def by_path(self) -> Row:
-        """What the path of the file that is being read says, by the pattern of the format."""
-        if not self._declared.named:
-            return {}
+    def path_says(self, pattern: str) -> dict[str, str]:
+        """Return the groups of a pattern that the path of the file that is being read ends in, before its ending."""
         path = readable_name((self.path.absolute().parent / Source(path=self.path).stem).as_posix())
-        found = re.search(f"(?:^|/)(?:{self._declared.named})$", path)
+        found = re.search(f"(?:^|/)(?:{pattern})$", path)
         return {name: value for name, value in found.groupdict().items() if value} if found else {}
-
-    @property
-    def about(self) -> Row:
-        """What the file says of its runs beside their records."""
-        named = {name: make(value) for name, value in self.by_path.items() if (make := _OF_RUN_ALONE.get(name))}
-        named["model"] = self.by_path.get("model")
-        return {**named, **({} if self._declared.about is None else self._declared.about(self))}
 
     def no_model_run(self) -> str:
         """Return the name of the run of a file that is of no single model: of votes, or of ratings."""
@@ -374,10 +358,8 @@ class Format(Generic[R]):
         The list in a record whose elements are its trials; paths that begin with it lead into an element.
     reads
         What a value of `scores` says, or UNSET where it says nothing; by default a number, or true and false.
-    named
-        What the file's path ends in, before its ending: a pattern whose groups are columns (`model`, `task`, ...).
     about
-        What the file says of its runs beside that: `model` and columns of `runs`.
+        What the file, or its path (`FormatFile.path_says`), says of all its records: `model`, `task` and columns of `runs`.
     identity
         Names the item of a record that `fields` do not name, from what is `asked` in it (paths), or from all of it.
     cells
@@ -399,8 +381,6 @@ class Format(Generic[R]):
         Where the records stand, and what they are called (`TypedRecords`).
     repeated
         Records of one run and item are its trials, in the order of the file.
-    ending
-        What the names of its files end in, before their type, that is no part of a model's name.
     facts
         Names of the files that go with the others of a source and hold no records (`FormatFile.facts`).
     metrics
@@ -433,7 +413,6 @@ class Format(Generic[R]):
     inner: Callable[[list[R], "FormatFile[R]"], tuple[Sequence[object], Sequence[str] | pl.Series]] | None = None
     each: str = ""
     reads: Callable[[object], Said | msgspec.UnsetType] | None = None
-    named: str = ""
     about: Callable[["FormatFile[R]"], Row] | None = None
     asked: tuple[str, ...] = ()
     identity: Callable[..., str | None] | None = None
@@ -449,7 +428,6 @@ class Format(Generic[R]):
     keep: tuple[str, ...] = ()
     called: str = "records"
     repeated: bool = False
-    ending: str = ""
     facts: tuple[str, ...] = ()
     of_run: tuple[str, ...] = ()
     metrics: Mapping[str, Row] = field(default_factory=dict[str, Row])
@@ -588,10 +566,6 @@ class Format(Generic[R]):
             factors = [file.factors.of(as_dict(cell_value(value))) for value in block.at(paths)]
             found = columns_of_rows(factors, "outcomes") if any(factors) else pl.DataFrame()
             frame = frame.hstack(found.drop(frame.columns, strict=False))
-        apart = {"model", *_OF_RUN_ALONE, *frame.columns}
-        frame = frame.with_columns(
-            pl.lit(value).alias(name) for name, value in file.by_path.items() if name not in apart
-        )
         frame = frame if self.arranged is None else self.arranged(frame, file)
         named = "question" if self.identity is not None else self.fields.get("item", "name").replace(" ", " or ")
         frame = file.named(frame, item=named) if self.table == "outcomes" else frame
@@ -635,7 +609,9 @@ class Format(Generic[R]):
         key = next((name for name in ("part", "model") if name in frame.columns), None)
         known = [name for name in dict.fromkeys((key, "model", *self.of_run)) if name in frame.columns]
         runs: dict[object, str] = {}
-        about = file.about
+        about = {} if self.about is None else self.about(file)
+        if (task := about.pop("task", None)) is not None:
+            frame = frame.with_columns(task=pl.lit(task))
         usual, parts = as_text(about.pop("model", None)), cast("tuple[str, ...]", about.pop("parts", ()))
         for row in frame.select(known).unique(maintain_order=True).iter_rows(named=True) if known else ():
             part, model = row.pop("part", None), row.pop("model", None)

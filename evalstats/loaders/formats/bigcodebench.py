@@ -20,8 +20,8 @@ _UPSTREAM: Final = (
     "bigcode-project/bigcodebench at 47eff25, bigcodebench/evaluate.py, generate.py and analysis/get_results.py"
 )
 _NAME: Final = (
-    r"(?P<model>[^/]+?)(?:--(?P<_revision>[^/-]+|[^/-]+-[^/-]+))?--bigcodebench-(?P<_hard>hard-)?(?P<task>complete|instruct)"
-    r"(?:--(?P<_backend>[^/-]+)-(?P<temperature>\d+(?:\.\d+)?)-\d+)?[^/]*"
+    r"(?P<model>[^/]+?)(?:--(?P<revision>[^/-]+|[^/-]+-[^/-]+))?--bigcodebench-(?P<hard>hard-)?(?P<task>complete|instruct)"
+    r"(?:--(?P<backend>[^/-]+)-(?P<temperature>\d+(?:\.\d+)?)-\d+)?[^/]*"
 )
 _TIMEOUTS: Final = "{n} tries ran out of time and count as failed, as upstream counts them"
 _NO_PROMPT: Final = "--skip_prefill"
@@ -51,12 +51,14 @@ class _Model(Struct):
 
 def _about(file: FormatFile[Any]) -> Row:
     """Return what the file's name says of its run."""
-    named = file.by_path
+    named = file.path_says(_NAME)
     return {
-        "model": str(named.get("model", "")).removesuffix(_NO_PROMPT).replace("--", "/") or None,
-        "benchmark": _benchmark("_hard" in named),
+        "model": named.get("model", "").removesuffix(_NO_PROMPT).replace("--", "/") or None,
+        "task": named.get("task"),
+        "benchmark": _benchmark("hard" in named),
+        "temperature": as_number(named.get("temperature")),
         "timestamp": as_time(file.members.get("date")),
-        "config": {"backend": named.get("_backend"), "revision": named.get("_revision")},
+        "config": {"backend": named.get("backend"), "revision": named.get("revision")},
     }
 
 
@@ -91,7 +93,6 @@ FORMAT: Final[Format[Any]] = Format(
     benchmark="BigCodeBench",
     harness="BigCodeBench",
     signs=(Sign("date eval", 0.95, text=('"BigCodeBench/', '"status"'), shapes=OBJECT),),
-    named=_NAME,
     about=_about,
     each="value",
     fields={"item": "key"},

@@ -10,14 +10,19 @@ from evalstats.loaders.format import HEADLINE, UNSCORED, Format, FormatFile, Sig
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_number
 
+_NAME: Final = (
+    r"(?:sample_scored_)?(?P<model>[^/]+?)(?:_temp(?P<temperature>\d+(?:\.\d+)?))?_(?P<task>input|output)(?P<cot>_cot)?"
+)
 _SCORED: Final = "raw_scored_generations"
 _PUBLISHED: Final = ("pass_at_1", "pass_at_5", "pass_at_10")
 
 
 def _about(file: FormatFile[Any]) -> Row:
-    named = file.by_path
-    system = {"system": f"{named['model']} (CoT)"} if "_cot" in named else {}
-    return {**system, "config": {name: as_number(file.members.get(name)) for name in _PUBLISHED}}
+    named = file.path_says(_NAME)
+    model, temperature = named.get("model"), as_number(named.get("temperature"))
+    known: Row = {"model": model, "task": named.get("task"), "temperature": temperature}
+    system = {"system": f"{model} (CoT)"} if "cot" in named else {}
+    return {**known, **system, "config": {name: as_number(file.members.get(name)) for name in _PUBLISHED}}
 
 
 FORMAT: Final[Format[Any]] = Format(
@@ -28,9 +33,6 @@ FORMAT: Final[Format[Any]] = Format(
     benchmark="CRUXEval",
     harness="CRUXEval",
     signs=(Sign(some=f"{_SCORED} raw_generations", confidence=0.95, shapes=("object", "lines")),),
-    named=(
-        r"(?:sample_scored_)?(?P<model>[^/]+?)(?:_temp(?P<temperature>\d+(?:\.\d+)?))?_(?P<task>input|output)(?P<_cot>_cot)?"
-    ),
     about=_about,
     at=(f"{_SCORED}.*",),
     keep=_PUBLISHED,

@@ -8,7 +8,15 @@ from typing import Any, Final
 
 import polars as pl
 
-from evalstats.loaders.format import HEADLINE, RECORDS, UNSCORED, Format, Sign
+from evalstats.loaders.format import HEADLINE, RECORDS, UNSCORED, Format, FormatFile, Sign
+from evalstats.loaders.rows import Row
+
+
+def _about(file: FormatFile[Any]) -> Row:
+    model = file.source.called.removesuffix(".jsonl_results")
+    file.unnamed(model)
+    return {"model": model}
+
 
 FORMAT: Final[Format[Any]] = Format(
     name="human-eval",
@@ -24,7 +32,7 @@ FORMAT: Final[Format[Any]] = Format(
     arranged=lambda frame, _: frame.with_columns(pl.col("status_reason").replace("passed", None)),
     repeated=True,
     called="samples",
-    ending=".jsonl_results",
+    about=_about,
     metrics={"passed": HEADLINE},
     counts={"{n} of {all} samples have no verdict; they are unscored": UNSCORED},
 )

@@ -40,9 +40,9 @@ def _samples(record: _Question, file: FormatFile[_Question]) -> Iterator[Sample]
         return
     if not file.kept:
         # Folder and file say model, scenario and temperature.
-        named = file.by_path
+        named = file.path_says(_NAME)
         temperature = as_number(named.get("temperature"))
-        file.kept["run"] = file.run(as_text(named.get("model")), "", temperature=temperature)
+        file.kept["run"] = file.run(named.get("model"), "", temperature=temperature)
         file.kept["task"] = named.get("task") or "codegeneration"
     shared: Row = {
         **file.kept,
@@ -88,7 +88,6 @@ FORMAT: Final = Format(
     ),
     record=_Question,
     rows=_samples,
-    named=_NAME,
     called="questions",
     metrics={"pass@1": HEADLINE},
     counts={

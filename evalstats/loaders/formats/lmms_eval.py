@@ -28,10 +28,14 @@ _NO_METRICS: Final = frozenset(
 _STDERR: Final = "_stderr"
 
 
+def _task(file: FormatFile[Row]) -> str:
+    return file.path_says(r"\d{8}_\d{6}_samples_(?P<task>[^/]+)").get("task", file.source.called)
+
+
 def _about(file: FormatFile[Row], task: str | None = None) -> Row:
     """Return what the results of a run say of it, which are known before its samples come."""
     results, folder = as_dict(file.kept.get("results")), file.path.absolute().parent.name
-    task = task or str(file.by_path.get("task") or file.source.called)
+    task = task or _task(file)
     return {
         "model": as_text(results.get("model_name")) or folder.replace("__", "/", 1),
         "parts": (task,),
@@ -98,12 +102,11 @@ FORMAT: Final = Format(
     ),
     record=dict[str, Any],
     inner=_samples,
-    named=r"\d{8}_\d{6}_samples_(?P<task>[^/]+)",
     about=_about,
     fields={"item": "doc_id"},
     scores=lambda rows, _: {name: name for name in members_of(rows) if name not in _NO_METRICS},
     reads=_outcome,
-    arranged=lambda frame, file: frame.with_columns(task=pl.lit(str(file.by_path.get("task") or file.source.called))),
+    arranged=lambda frame, file: frame.with_columns(task=pl.lit(_task(file))),
     repeated=True,
     at=(".",),
     called="samples",

@@ -51,6 +51,10 @@ def _results(records: list[_Columns], file: FormatFile[_Columns]) -> pl.DataFram
     frame = frame.with_columns(
         model=pl.lit(model, pl.String), config=pl.lit(config, pl.String), metric=pl.lit("correct")
     ).hstack(numbers(results, 0.0, 1.0))
+    if model is None:  # only the name of the file says it
+        model = file.source.called.removesuffix("_outputs")
+        file.unnamed(model)
+        frame = frame.with_columns(model=pl.lit(model), part=pl.lit(""))
     if frame["item"].null_count():
         asked = [None if prompt is None else hashed(prompt) for prompt in prompts]
         frame = frame.with_columns(pl.col("item").fill_null(pl.Series(asked, dtype=pl.String)))
@@ -88,7 +92,6 @@ FORMAT: Final = Format(
     columns=_results,
     of_run=("config",),
     at=(".",),
-    ending="_outputs",
     called="results",
     metrics={"correct": {"low": 0.0, "high": 1.0, "unit": "proportion", "primary": True}},
 )

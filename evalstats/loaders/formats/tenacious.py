@@ -128,14 +128,18 @@ def _scored(records: list[Row], file: FormatFile[Row]) -> tuple[list[Row], Seque
 
 
 def _about(file: FormatFile[Any]) -> Row:
-    scorer, named = as_text(file.members.get("scorer")), file.by_path.get("model")
+    scorer, path = (
+        as_text(file.members.get("scorer")),
+        file.path_says(r"(?P<model>[^/]+)_(?P<task>train|dev|held_out)_eval"),
+    )
+    named = path.get("model")
     if scorer is None and named == "bench":
         named = _CANDIDATE
         file.note(
             "does not say whose answers were scored (each task carries one candidate_output); the model is called "
             f"{_CANDIDATE!r}. Name the file <model>_<split>_eval.json to say otherwise"
         )
-    return {**ABOUT, "model": scorer or named}
+    return {**ABOUT, "model": scorer or named, "task": path.get("task")}
 
 
 EVALUATION: Final[Format[Any]] = Format(
@@ -151,7 +155,6 @@ EVALUATION: Final[Format[Any]] = Format(
     ),
     record=dict[str, Any],
     inner=_scored,
-    named=r"(?P<model>[^/]+)_(?P<task>train|dev|held_out)_eval",
     about=_about,
     fields={
         "item": "task_id",
