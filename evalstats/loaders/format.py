@@ -139,7 +139,7 @@ class FormatFile(TypedRecords[R]):
         One of the latter that cannot be read is left out of its run and named.
         """
         for path in (self.source.path, *self.source.companions):
-            if plain_name(path) in self._declared.facts:
+            if plain_name(path) in self._declared.keep:
                 continue
             try:
                 if path != self.path:
@@ -158,8 +158,8 @@ class FormatFile(TypedRecords[R]):
 
     @cached_property
     def facts(self) -> Row:
-        """What the file holds that goes with the records (one of the declared names); nothing where there is none."""
-        path = next((path for path in self.source.companions if plain_name(path) in self._declared.facts), None)
+        """What the file of a name in `keep` holds that goes with the records; nothing where there is none."""
+        path = next((path for path in self.source.companions if plain_name(path) in self._declared.keep), None)
         return {} if path is None else as_dict(load_json(path))
 
     def run(self, model: str | None, *parts: str, **about: object) -> str:
@@ -362,8 +362,6 @@ class Format(Generic[R]):
         What the file, or its path (`FormatFile.path_says`), says of all its records: `model`, `task` and columns of `runs`.
     identity
         Names the item of a record that `fields` do not name, from what is `asked` in it (paths), or from all of it.
-    cells
-        Members that delimited text holds as JSON.
     counts
         Sentences with `{n}`, `{all}` and `{rows}` that a reader should know, with the outcomes that they count: `FAILED`,
         `UNSCORED`, or any other.
@@ -378,11 +376,10 @@ class Format(Generic[R]):
         by which runs are told apart; `of_run` are columns that say something of it. Comparisons have `outcome`, and
         `status_reason` where there is none; a model against itself is none.
     at, keep, called
-        Where the records stand, and what they are called (`TypedRecords`).
+        Where the records stand, what is read beside them, and what they are called (`TypedRecords`). `keep` also has the names
+        of files that go with the others of a source and hold no records (`FormatFile.facts`).
     repeated
         Records of one run and item are its trials, in the order of the file.
-    facts
-        Names of the files that go with the others of a source and hold no records (`FormatFile.facts`).
     metrics
         Facts of metrics by name or pattern ("score/*", "*"), of which more is better unless they say otherwise; without facts,
         nothing tells. Ranges that they do not fix are taken from the scores.
@@ -416,7 +413,6 @@ class Format(Generic[R]):
     about: Callable[["FormatFile[R]"], Row] | None = None
     asked: tuple[str, ...] = ()
     identity: Callable[..., str | None] | None = None
-    cells: tuple[str, ...] = ()
     counts: Mapping[str, pl.Expr] = field(default_factory=dict[str, pl.Expr])
     arranged: Callable[[pl.DataFrame, "FormatFile[R]"], pl.DataFrame] | None = None
     after: Callable[[pl.DataFrame, "FormatFile[R]"], pl.DataFrame] | None = None
@@ -428,7 +424,6 @@ class Format(Generic[R]):
     keep: tuple[str, ...] = ()
     called: str = "records"
     repeated: bool = False
-    facts: tuple[str, ...] = ()
     of_run: tuple[str, ...] = ()
     metrics: Mapping[str, Row] = field(default_factory=dict[str, Row])
     finish: Callable[[FormatFile[R]], Iterable[Sample] | None] | None = None
@@ -524,9 +519,6 @@ class Format(Generic[R]):
         inner, places = (records, file.locators) if self.inner is None else self.inner(records, file)
         if not inner:
             return pl.DataFrame()
-        for name in self.cells if file.head.shape == "text" else ():
-            for record in cast("list[Row]", inner):
-                record[name] = cell_value(record.get(name))
         block, places = RecordBlock(inner, self.each), pl.Series(places, dtype=pl.String)
         for place in block.without:
             file.leave_out(f"no list of {'tries' if self.each == 'value' else self.each}", places[place])

@@ -39,7 +39,10 @@ def _with_scores(rows: list[Row], file: File) -> tuple[Sequence[Row], pl.Series]
     file.kept["scores"] = {name: name for name in names}
     kept = [any(as_list(cell_value(row[name])) for name in names if row.get(name)) for row in rows]
     file.count(_NO_SCORE, kept.count(False))
-    return [*compress(rows, kept)], file.locators.filter(pl.Series(kept))
+    found = [*compress(rows, kept)]
+    for row in found if file.head.shape == "text" else ():
+        row |= {name: cell_value(row.get(name)) for name in ("input", "metadata", "tags")}
+    return found, file.locators.filter(pl.Series(kept))
 
 
 def _mean(value: object) -> Said | UnsetType:
@@ -168,7 +171,6 @@ FORMAT: Final[Format[Any]] = Format(
         "_message": "statusMessage",
         "*": "metadata",
     },
-    cells=("input", "metadata", "tags"),
     inner=_with_scores,
     scores=lambda _, file: cast("dict[str, str]", file.kept["scores"]),
     reads=_mean,

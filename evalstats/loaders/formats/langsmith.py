@@ -16,7 +16,7 @@ import polars as pl
 
 from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
 from evalstats.loaders.record_columns import members_of
-from evalstats.loaders.records import item_of
+from evalstats.loaders.records import cell_value, item_of
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_number, times_of
 
@@ -135,7 +135,10 @@ def _fact(name: str) -> str | None:
 
 
 def _page(rows: list[Row], file: FormatFile[Any]) -> tuple[list[Row], pl.Series]:
-    return [{_fact(name) or name: value for name, value in row.items()} for row in rows], file.locators
+    found = [{_fact(name) or name: value for name, value in row.items()} for row in rows]
+    for row in found if file.head.shape == "text" else ():
+        row |= {name: cell_value(row.get(name)) for name in ("inputs", "reference_outputs", "reference_output")}
+    return found, file.locators
 
 
 def _failed(frame: pl.DataFrame, _: object) -> pl.DataFrame:
@@ -175,7 +178,6 @@ PAGE: Final[Format[Any]] = replace(
     },
     scores=_columns_of_feedback,
     asked=("inputs", "reference_outputs reference_output"),
-    cells=("inputs", "reference_outputs", "reference_output"),
     identity=item_of,
     arranged=_failed,
 )

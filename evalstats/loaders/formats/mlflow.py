@@ -138,8 +138,7 @@ FORMAT: Final[Format[list[Any]]] = Format(
         "{n} scores are empty or no numbers; unscored": UNSCORED,
     },
     at=("data",),
-    keep=("columns",),
-    facts=(_METRICS,),
+    keep=("columns", _METRICS),
     called="rows",
     metrics={
         **dict.fromkeys(_LOW_IS_GOOD, LOWER),

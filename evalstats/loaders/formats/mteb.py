@@ -135,5 +135,5 @@ FORMAT: Final = Format(
     called="results",
     metrics={_MAIN: {"primary": True}},
     grouped=_grouped,
-    facts=(_META,),
+    keep=(_META,),
 )
