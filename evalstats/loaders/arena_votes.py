@@ -35,6 +35,7 @@ from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, SingleF
 from evalstats.loaders.blocks import SkippedRows, open_table, own_name
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.column_map import ColumnMap, column_named
+from evalstats.loaders.expressions import MORE, expression_in
 from evalstats.loaders.rows import MOST_KEYS, GroupCounter
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text
 from evalstats.schema.data import Problem
@@ -313,13 +314,8 @@ def _made(block: pl.DataFrame, scores: Sequence[str]) -> dict[str, pl.Series]:
 def _scores_of_sides(map_: ColumnMap, names: frozenset[str]) -> tuple[str, str] | None:
     """Return the columns with a score of either side where the winner is the one with more (`winner=score_a>score_b`)."""
     (source, *_) = map_.columns.get("winner", ("",))
-    first, more, second = (part.strip() for part in source.partition(">"))
-    if source in names or not more:
-        return None
-    for name in (first, second):
-        if name not in names:
-            raise InputError(f"there is no column {name!r} for winner; the votes have {', '.join(sorted(names))}")
-    return first, second
+    more = expression_in(source, names, (MORE,))
+    return None if more is None else (more.first, more.second)
 
 
 def mapped_arena(arena: Arena, map_: ColumnMap) -> Arena:

@@ -9,7 +9,7 @@ shown as the maps that would use them.
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import combinations, product
+from itertools import chain, combinations, permutations, product
 from typing import Final
 
 import msgspec
@@ -18,17 +18,22 @@ from msgspec.structs import replace
 from evalstats.errors import Option, together
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, side_in
+from evalstats.loaders.expressions import Expression, with_expressions
 from evalstats.loaders.published_columns import parted, published_in
 from evalstats.loaders.roles import (
     ANSWERED,
     ANSWERS,
     ASKED,
     CALLED,
+    EXPECTED,
     JUDGES,
+    PREDICTED,
+    RIGHTS,
     ROLES,
     SCORERS,
     SIDES,
     SURE,
+    TOTALS,
     are_sides,
     crossed_names,
     is_called_score,
@@ -52,7 +57,7 @@ from evalstats.loaders.sampled_column import (
     is_rated,
     is_score,
 )
-from evalstats.loaders.values import NO_VALUE
+from evalstats.loaders.values import NO_VALUE, as_count
 from evalstats.schema.column_names import is_answer, is_partition_by_name
 from evalstats.schema.columns import KEYS
 
@@ -60,6 +65,8 @@ _LOOKED_AT: Final = 200
 _MOST: Final = 6
 # A role of less weight than this is asked about, and so is an assignment that another comes this near to.
 _ENOUGH, _MARGIN = 0.65, 0.15
+# What two columns make is a score that is asked about.
+_OFFERED: Final = 0.6
 _VERBS: Final = frozenset({"has", "is", "was", "contains", "includes", "uses", "needs", "requires"})
 _SOMEBODY: Final = frozenset(
     {"user", "session", "visitor", "participant", "customer", "respondent", "conversation", "chat"}
@@ -124,7 +131,7 @@ def assigned(
     >>> assigned(["left", "right", "choice"], [{"left": "x", "right": "y", "choice": "left"}])[0].options
     ('model_a=left', 'model_b=right', 'winner=choice')
     """
-    records = list(records)[:_LOOKED_AT]
+    columns, records = with_expressions(columns, list(records)[:_LOOKED_AT], given or ColumnMap())
     if len(columns) > _MOST_COLUMNS:  # those with names of roles come first
         mapped = [source for found in (given or ColumnMap()).columns.values() for source in found]
         names = {*asked.sides, *asked.metrics, *mapped}
@@ -247,6 +254,7 @@ class _Table:
         ]
         self.judges = [c for c in named if c.words.endswith(("name", "model", "id", *JUDGES))]
         self.judge = next((c for c in self.judges if len(c.levels) > 1), None)
+        self.made = made_of_two(self.free)
         self.crossed = crossed_names(column.name for column in self.free)
         self.pairs = {pattern.replace("*", side) for side, pattern in product(*self.crossed)}
 
@@ -363,6 +371,9 @@ class _Table:
             return [(top, tuple(named)), *((weight, (column,)) for weight, column in rest[:_MOST]), (0.0, ())]
         only = len(weighed) == 1 and weighed[0][1].named("score") > 0
         weighed = [(weight + 0.3 * (only and weight < SURE), column) for weight, column in weighed[:_MOST]]
+        if not any(weight >= _OFFERED for weight, _ in weighed):
+            used = {*chain.from_iterable(self.made.values())}
+            weighed = [*((_OFFERED, c) for c in self.made), *(pair for pair in weighed if pair[1] not in used)]
         return [*((weight, (column,)) for weight, column in weighed), (0.0, ())]
 
     def _models(self) -> Sequence[Weighed]:
@@ -381,7 +392,8 @@ class _Table:
         """Fit a table with a row for each item and model, whose columns of scores are metrics, repetitions or judges."""
         (item_weight, item), (score_weight, scores, called), (model_weight, model) = of_item, of_score, of_model
         chosen = [column for column in (item, *scores, model) if column is not None]
-        if len({column.name for column in chosen}) < len(chosen):
+        used = [column for score in scores for column in self.made.get(score, ())]
+        if len({column.name for column in (*chosen, *used)}) < len(chosen) + len(used):
             return None
         taken = {*chosen}
         rest = [column for column in self.columns if column not in taken]
@@ -398,6 +410,7 @@ class _Table:
         # Rows are numbered where nothing could be the item: those of one system, and of users who each met one.
         nothing = not self.like_items - {*scores}
         unpaired = model is None or any(_SOMEBODY & column.tokens and column.is_complete for column in rest)
+        unpaired |= "score" in given and any(all("/" in cell for cell in column.cells) for column in scores)
         # A spread beside a score is that of an average.
         spreads = {
             f"{column.words}_{word}" for column in scores for word in ("sd", "std", "stdev", "se", "stderr", "std_err")
@@ -601,6 +614,38 @@ class _Table:
             sure = bool(named) and (known or bool(self.asked.sides and self.asked.sides <= {*sides}))
             weight = 2.3 if sure else 1.9 if len(scores) > 1 else 1.5
             yield weight, [by_name[name] for name in self.pairs], ",".join(named or scores), sure, []
+
+
+def made_of_two(columns: Sequence[SampledColumn]) -> dict[SampledColumn, tuple[SampledColumn, SampledColumn]]:
+    """Return the scores that two columns make by their names: an answer beside the one expected, a count beside its total."""
+    found: dict[SampledColumn, tuple[SampledColumn, SampledColumn]] = {}
+    short = [column for column in columns if column.cells and column.chars <= ID_CHARS]
+    # Where each row is right or wrong itself, a count is that of its group.
+    single = any({*column.numbers} <= {0.0, 1.0} and column.numbers for column in columns)
+    for first, second in permutations(short, 2):
+        rows = [*zip(first.values, second.values, strict=True)]
+        if _is_answer(first) and _is_answer(second, expected=True) and first.levels & second.levels:
+            sign = "=="
+        elif not single and first.tokens & RIGHTS and second.tokens & TOTALS - RIGHTS and all(map(_is_share, rows)):
+            sign = "/"
+        else:
+            continue
+        made = Expression(first.name, sign, second.name)
+        name = f"{first.name}{sign}{second.name}"
+        found[SampledColumn(name, [{name: made.value(*row)} for row in rows])] = first, second
+    return found
+
+
+def _is_answer(column: SampledColumn, *, expected: bool = False) -> bool:
+    """Whether a column holds answers by its name, given or expected, and nothing that is said of them (`pred_sum`)."""
+    given = ANSWERED | PREDICTED
+    known = column.tokens & EXPECTED and not column.tokens & PREDICTED if expected else column.tokens & given
+    return bool(known) and column.words.rpartition("_")[2] in given | EXPECTED
+
+
+def _is_share(pair: tuple[object, object]) -> bool:
+    part, whole = map(as_count, pair)
+    return part is not None and whole is not None and part <= whole > 0
 
 
 def _is_another_side(column: SampledColumn, sides: Sequence[SampledColumn]) -> bool:

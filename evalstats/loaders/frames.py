@@ -19,6 +19,7 @@ from evalstats.loaders.binder import NOTHING_FITS, assigned
 from evalstats.loaders.blocks import flat, frame_block
 from evalstats.loaders.bound_columns import Binding, Survey, no_column
 from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, OF_VOTES, WAYS, ColumnMap
+from evalstats.loaders.expressions import computed
 from evalstats.loaders.look import LOOKED_AT, Look, metric_offered
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
@@ -281,6 +282,8 @@ def tidy_frame(
     if not table.height:
         raise InputError("the frame holds no rows")
     block = frame_block(table)
+    map_, add = computed(map_, block.frame.columns, called)
+    block = add(block)
     survey = Survey(named=map_.named.union(named))
     survey.add(block)
     binding = fitted(map_, survey)

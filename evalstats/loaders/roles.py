@@ -166,6 +166,11 @@ ANSWERS: Final = _words(
     "context explanation reason comment comments notes feedback rationale reasoning transcript trajectory messages evidence "
     "justification critique"
 )
+# What was answered, and what is right; how many were right, and of how many.
+PREDICTED: Final = _words("pred prediction predicted")
+EXPECTED: Final = _words("gold golden label target expected reference truth correct")
+RIGHTS: Final = _words("correct passed passes conversions converted successes solved")
+TOTALS: Final = _words("total n users trials samples visitors attempts")
 # What stands in many rows of a system, beside items and persons.
 OF_MANY_ROWS: Final = _words(
     "case trial epoch seed fold turn session session_id response answer output text model_a model_b winner"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +18,7 @@ from evalstats.loaders.blocks import open_table, safe_name
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
 from evalstats.loaders.column_map import FOLDER, MAPPABLE, OF_VOTES, ColumnMap, column_named
 from evalstats.loaders.delimited import header_of
+from evalstats.loaders.expressions import computed, may_compute
 from evalstats.loaders.files import HEAD_BYTES
 from evalstats.loaders.layout import Contents
 from evalstats.loaders.look import LOOKED_AT, found_in, looks_at
@@ -94,6 +96,11 @@ class TableLoader(SingleFileLoader):
         map_ = found.placed(source.stem, within).overlaid(ColumnMap(constants=said))
         folder = [within] if FOLDER in found.constants.values() else [*source.given.values()]
         table = open_table(head, map_.rows, lenient=True, deep=map_.paths)
+        if may_compute(map_):
+            raw = table.blocks
+            names = {name for block in islice(raw(), 1) for name in block.frame.columns}
+            map_, add = computed(map_, names, source.called)
+            table = structs.replace(table, blocks=lambda: map(add, raw()))
         survey, blocks = surveyed(table, _watched(map_), {*self.asked.factors, *self.where, *map_.named})
         table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:

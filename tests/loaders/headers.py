@@ -279,7 +279,7 @@ HEADERS: Final = [
     Header("conversation_id:call assistant_version:version csat_score:likert agent_handoff:bool", "item=conversation_id score=csat_score model=assistant_version", "compare --baseline v1.2 --candidate v1.3 --unpaired"),
     Header("id:id model:model prompt_template:side correct:right", "item=id score=correct model=model", _COMPARE),
     # Nothing here is a score.
-    Header("id:id label:expected prediction:picked", ""),
+    Header("id:id label:expected prediction:picked", "item=id score=prediction==label"),
     Header("id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms", "", _COMPARE),
     Header("text:text label:expected", ""),
     Header("request_id:id task:text execute:true final_model_name:model latency_ms:ms", "", _COMPARE),

@@ -85,8 +85,10 @@ def keys_of(rows: Rows, roles: Roles) -> Counter[tuple[Any, ...]]:
                 if name == f"{head}{side}{tail}":
                     what = f"{head.rstrip('_')}{tail}" if head and tail else f"{head}{tail}".strip("_")
                     found[str(item), side, what, number(row[name])] += 1
+            given, equal, expected = column.partition("==")
             if not star:
-                found[str(item), None if who is None else str(who), what, number(row[column])] += 1
+                score = number(row[given] == row[expected] if equal else row[column])
+                found[str(item), None if who is None else str(who), what, score] += 1
     return found
 
 
@@ -213,7 +215,7 @@ def test_the_vocabularies_are_many_and_differ() -> None:
         ("metric,name,value\nacc,q1,1\nf1,q1,.5\nacc,q2,1\nf1,q2,.5\n", ["item=name", "score=value"]),
         ("test,status,duration\nt1,passed,.3\nt2,failed,.4\n", ["item=test", "score=status"]),
         ("item,rater,score\na,x,1\na,y,2\nb,x,3\nb,y,4\n", ["item=item", "score=score", "judge=rater"]),
-        ("id,label,prediction,probability\n1,A,A,.9\n2,B,A,.8\n", ["item=id", "score=COLUMN"]),
+        ("id,label,prediction,probability\n1,A,A,.9\n2,B,A,.8\n", ["item=id", "score=prediction==label"]),
         ("id,Rating (1-5)\n1,3\n2,5\n", ["item=id", "score=Rating (1-5)", "scale=1..5"]),
         ("id,score\n1,85%\n2,5 %\n", ["item=id", "score=score"]),
         ("id,illegal_llm,score\n1,0,.5\n2,1,.25\n3,0,.75\n4,1,.5\n", ["item=id", "score=score"]),
@@ -470,7 +472,7 @@ def test_the_higher_score_of_a_row_may_win(tmp_path: Path) -> None:
         read(path)
     map_ = ColumnMap.from_options(["model_a=model_a", "model_b=model_b", "winner=score_a>score_b"])
     assert read(path, column_map=map_, strict=True).comparisons["outcome"].to_list() == ["a", "tie", "b", None]
-    with pytest.raises(InputError, match="there is no column 'score_c' for winner"):
+    with pytest.raises(InputError, match="there is no column 'score_a>score_c' for winner"):
         read(path, column_map=ColumnMap.from_options(["model_a=model_a", "model_b=model_b", "winner=score_a>score_c"]))
 
 

@@ -1,0 +1,140 @@
+"""Scores that two columns make: whether an answer is the one expected (`pred==gold`), a count of another (`passed/total`).
+
+Such a score stands in a column of its own, called as it is written. A share is written as a cell that holds one (`3/5`), and its
+second column says how many trials stand behind each row: those of the item, or, where no column names items, an item each.
+Which of two scores is higher (`score_a>score_b`) says who won a vote, and is read where votes are.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+import polars as pl
+from msgspec.structs import replace
+
+from evalstats.errors import InputError
+from evalstats.loaders.blocks import TableBlock
+from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.values import as_count, as_number, as_text
+from evalstats.schema.tables import coded
+
+# Of two scores the higher one wins a vote.
+MORE: Final = ">"
+_EQUAL, _OF = "==", "/"
+# More items than this are no counts that somebody wrote down.
+_MOST_ITEMS: Final = 1_000_000
+
+
+class Expression(msgspec.Struct, frozen=True):
+    """Two columns and the sign between them."""
+
+    first: str
+    sign: str
+    second: str
+
+    def value(self, first: object, second: object) -> str | None:
+        """Return what the score's cell holds where the columns' cells hold these; None where one of them is empty.
+
+        >>> equal, share = Expression("pred", "==", "gold"), Expression("passed", "/", "total")
+        >>> equal.value(" yes", "yes"), equal.value("1.0", "1"), equal.value("Yes", "no"), equal.value("", "no")
+        ('1', '1', '0', None)
+        >>> share.value(3, 5), share.value("3", None)
+        ('3/5', None)
+        """
+        texts = [(as_text(cell) or "").strip() for cell in (first, second)]
+        if not all(texts):
+            return None
+        if self.sign == _OF:
+            return _OF.join(texts)
+        numbers = [as_number(text) for text in texts]
+        return str(int(texts[0] == texts[1] or (numbers[0] is not None and numbers[0] == numbers[1])))
+
+
+def expression_in(source: str, columns: Collection[str], signs: Iterable[str] = (_EQUAL, _OF)) -> Expression | None:
+    """Return the expression over columns that a source is; None for a column's own name, and where one is not there.
+
+    >>> expression_in("a/b", ["a", "b"]), expression_in("a/b", ["a", "b", "a/b"])
+    (Expression(first='a', sign='/', second='b'), None)
+    """
+    for sign in signs if source not in columns else ():
+        first, _, second = (part.strip() for part in source.partition(sign))
+        if first in columns and second in columns:
+            return Expression(first, sign, second)
+    return None
+
+
+def may_compute(map_: ColumnMap) -> bool:
+    """Whether a score of a map is written as an expression, or a column's name has such a sign in it."""
+    return any(sign in source for source in map_.columns.get("score", ()) for sign in (_EQUAL, _OF))
+
+
+def expressions(map_: ColumnMap, columns: Collection[str]) -> Mapping[str, Expression]:
+    """Return the scores of a map that are expressions, by how they are written."""
+    sources = [source for source in map_.columns.get("score", ()) if source not in columns]
+    parts = [part.strip() for source in sources for part in source.split(",")]
+    return {part: found for part in parts if (found := expression_in(part, columns)) is not None}
+
+
+def with_expressions(
+    columns: Sequence[str], records: Sequence[Mapping[str, object]], map_: ColumnMap
+) -> tuple[Sequence[str], Sequence[Mapping[str, object]]]:
+    """Add the scores of a map that are expressions to the first rows of a table."""
+    if not (found := expressions(map_, columns)):
+        return columns, records
+    rows = [
+        {**row, **{name: each.value(row.get(each.first), row.get(each.second)) for name, each in found.items()}}
+        for row in records
+    ]
+    return [*columns, *found], rows
+
+
+def computed(
+    map_: ColumnMap, columns: Collection[str], called: str
+) -> tuple[ColumnMap, Callable[[TableBlock], TableBlock]]:
+    """Return what adds the scores of a map that are expressions to a block of a table, and the map that the table has then.
+
+    A share says how many trials stand behind its row. Of rows that are no items these are items, each right or wrong; `called`
+    stands before their numbers.
+    """
+    found = expressions(map_, columns)
+    shares = [name for name, each in found.items() if each.sign == _OF]
+    alone = shares[0] if len(shares) == 1 and {"trial", "n_trials"}.isdisjoint({*columns, *map_.columns}) else ""
+    by_item = bool(alone) and map_.makes("item")
+
+    def add(block: TableBlock) -> TableBlock:
+        frame = block.frame
+        for name, each in found.items():
+            pairs = pl.DataFrame([block.cells(each.first).alias("first"), block.cells(each.second).alias("second")])
+            first, codes = coded(pairs)
+            cells = [each.value(*pair) for pair in pairs[first].iter_rows()]
+            frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String).gather(codes))
+        if alone and not by_item:
+            frame = frame.with_columns(block.cells(found[alone].second).alias("n_trials"))
+        made = replace(block, frame=frame, texts=block.texts | {*found})
+        return _of_items(made, alone, called) if by_item else made
+
+    return (
+        map_.overlaid(ColumnMap.from_pairs([("item", "item")])) if by_item else map_
+    ), add if found else lambda block: block
+
+
+def _of_items(block: TableBlock, share: str, called: str) -> TableBlock:
+    """Return a row for each of the trials that the rows of a block count, with the score 1 for as many as they say."""
+    counts = [[as_count(part) for part in (cell or "").split(_OF)] for cell in block.frame[share]]
+    for place, pair in zip(block.places, counts, strict=True):
+        n_right, n = (*pair, None)[:2]
+        if n_right is None or n is None or n_right > n:
+            raise InputError(
+                f"{share} is no count of another in a row ({place}); for a share of an item's trials name the item"
+            )
+    totals = [n or 0 for _, n in counts]
+    if sum(totals) > _MOST_ITEMS:
+        raise InputError(f"{share} counts more than {_MOST_ITEMS:,} items; give a row for each")
+    rows = np.repeat(np.arange(len(totals)), totals)
+    number = np.concatenate([np.arange(n) for n in totals])
+    right = number < np.repeat([n_right or 0 for n_right, _ in counts], totals)
+    places = block.places.gather(rows)
+    item = pl.select(pl.format("{}:{}.{}", pl.lit(called), places, pl.Series(number))).to_series()
+    frame = block.frame[rows].with_columns(item.alias("item"), pl.Series(share, right).cast(pl.Int64).cast(pl.String))
+    return replace(block, frame=frame, places=places)
