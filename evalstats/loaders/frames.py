@@ -286,7 +286,7 @@ def tidy_frame(
     block = add(block)
     survey = Survey(named=map_.named.union(named))
     survey.add(block)
-    binding = fitted(map_, survey)
+    binding = fitted(map_, survey, merged=merged)
     digest = _digest(block.frame, binding, survey)
 
     def name_run(parts: Iterable[str]) -> str:

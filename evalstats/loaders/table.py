@@ -24,7 +24,7 @@ from evalstats.loaders.layout import Contents
 from evalstats.loaders.look import LOOKED_AT, found_in, looks_at
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, SampledColumn, is_rated
 from evalstats.loaders.tidy import Tidier
-from evalstats.loaders.values import as_text, text_of
+from evalstats.loaders.values import as_number, as_text, text_of
 from evalstats.schema.column_names import is_usual_text
 from evalstats.schema.data import Problem
 
@@ -215,10 +215,14 @@ def named_otherwise(map_: ColumnMap) -> list[str]:
     return options
 
 
-def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None) -> Binding:
-    """Bind the columns of a table that was looked at: what merely bears a standard name is a factor."""
+def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None, merged: bool = False) -> Binding:
+    """Bind the columns of a table that was looked at: what merely bears a standard name is a factor.
+
+    `merged` says that a row stands for `n_trials` equal ones.
+    """
     unfit = {name: why for name in survey.columns if (why := survey.misfit(name))}
-    for name, why in (("system", _no_systems(map_, survey)), ("run", _no_runs(map_, survey))):
+    reasons = {"system": _no_systems, "run": _no_runs} | ({} if merged else {"n_trials": _no_trials})
+    for name, why in ((name, told(map_, survey)) for name, told in reasons.items()):
         if why and name in survey.columns:
             unfit.setdefault(name, why)
     return bind(map_, survey.columns, model=model, unfit=unfit)
@@ -258,6 +262,14 @@ def _no_runs(map_: ColumnMap, survey: Survey) -> str:
         if pairs is not None and pairs["second"].n_unique() < pairs.height:
             return f"a level of it stands with several {name}s, and a run is one system on one benchmark"
     return ""
+
+
+def _no_trials(map_: ColumnMap, survey: Survey) -> str:
+    """Say why a column called n_trials counts no trials of its row, but those of a group; "" where it may."""
+    sources = [name for name in map_.columns.get("score", ("score",)) if name in survey.seen]
+    single = all(survey.dtype(name).is_integer() or survey.dtype(name) == pl.Boolean for name in sources)
+    several = (as_number(survey.first.get("n_trials")) or 1) > 1
+    return "each score is whole, as that of one trial is" if sources and single and several else ""
 
 
 def unnamed_benchmarks(paths: Sequence[str], named: int = 0) -> Problem:

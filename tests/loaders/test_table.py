@@ -901,6 +901,16 @@ def test_items_that_are_called_as_totals_are_items(csv: Any) -> None:
     assert csv(NAMED + "overall,a,1\noverall,b,0\n").outcomes.height == 2
 
 
+def test_the_size_of_a_group_is_no_number_of_trials(csv: Any) -> None:
+    """A row with a whole score is one trial; an average of several may be whole, where others are not."""
+    rows = "".join(f"{k},{side},{k % 2},8\n" for side in "ab" for k in range(8))
+    data = csv(f"item,model,score,n_trials\n{rows}")
+    assert data.outcomes["n_trials"].unique().to_list() == [1]
+    assert "source_n_trials: each score is whole, as that of one trial is" in notes(data)
+    assert csv(f"item,model,score,n_trials\n{rows}9,a,0.5,8\n").outcomes["n_trials"].unique().to_list() == [8]
+    assert csv(f"item,model,score,n_trials\n{rows}", "n_trials=n_trials").outcomes["n_trials"].unique().to_list() == [8]
+
+
 def test_models_that_differ_only_in_case_are_named(csv: Any) -> None:
     said = notes(csv("item,model,score\n1,GPT-4o,1\n1,gpt-4o ,0\n"))
     assert said == ""  # one file is read alone by its loader; the reading of files says it
