@@ -24,7 +24,7 @@ from evalstats.loaders.base import Frame, Head, Match, Rows, Shape, Source, in_b
 from evalstats.loaders.files import load_json
 from evalstats.loaders.format_columns import MAKERS, InEvery, Sample, numbers, states, with_outcomes, with_said
 from evalstats.loaders.published_numbers import PublishedRows
-from evalstats.loaders.record_columns import RecordBlock, column_of, facts_of, judged, outcomes_of, record_of, values_at
+from evalstats.loaders.record_columns import RecordBlock, column_of, facts_of, judged, outcomes_of, record_of
 from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Factors, GroupCounter, Ranges, RatingRows, Row, Said, told
 from evalstats.loaders.typed_records import TypedRecords, is_keyed
@@ -237,6 +237,10 @@ class FormatFile(TypedRecords[R]):
         """Mark the rows that are there before, in this block or an earlier one."""
         return self._seen.again(frame)
 
+    def once(self, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        """Return a block's columns without the rows that are as earlier ones in these columns."""
+        return self.without(frame, self.copies(frame.select(columns)), "copies of earlier ones")
+
     def trials(self, frame: pl.DataFrame) -> pl.Series:
         """Return each row's number among those with its key, from 0 and over all blocks."""
         return self._counter.next(frame)
@@ -349,19 +353,17 @@ class Format(Generic[R]):
         is null.
     fields, scores
         In place of `rows`: the columns that the outcomes of a record share, and its metrics, by where a record has them (paths as
-        in `record_columns`). `error` is why a record failed, whatever its scores; `*` an object whose plain members are factors;
-        what begins with `_` is for `arranged` alone. `scores` may be asked which members of a block are metrics. A record without
-        any score is unscored in all metrics of the file. Without `record`, that is made of these members.
+        in `record_columns`); a field may also be a function of the record, such as one that names its item by what was asked.
+        With `[]` in a path the elements of that list are the record's trials. `error` is why a record failed, whatever its
+        scores; `*` an object whose plain members are factors; what begins with `_` is for `arranged` alone. `scores` may be asked
+        which members of a block are metrics. A record without any score is unscored in all metrics of the file. Without `record`,
+        that is made of these members.
     inner
         Takes the records of a block apart into those that `fields` are of, each with its place; [] where they hold none.
-    each
-        The list in a record whose elements are its trials; paths that begin with it lead into an element.
     reads
         What a value of `scores` says, or UNSET where it says nothing; by default a number, or true and false.
     about
         What the file, or its path (`FormatFile.path_says`), says of all its records: `model`, `task` and columns of `runs`.
-    identity
-        Names the item of a record that `fields` do not name, from what is `asked` in it (paths), or from all of it.
     counts
         Sentences with `{n}`, `{all}` and `{rows}` that a reader should know, with the outcomes that they count: `FAILED`,
         `UNSCORED`, or any other.
@@ -369,8 +371,6 @@ class Format(Generic[R]):
         Changes the columns of `fields` before they are checked.
     after
         Changes the outcomes, which still have the columns for `arranged`.
-    once
-        Columns in which no two records are alike: the later ones are left out.
     columns
         In place of `rows`: the outcomes of a block of records as columns. Those without `run` have `part` (a name) or `model`,
         by which runs are told apart; `of_run` are columns that say something of it. Comparisons have `outcome`, and
@@ -403,20 +403,18 @@ class Format(Generic[R]):
     harness: str | None
     signs: tuple[Sign, ...]
     record: type[R] | None = None
-    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+    fields: Mapping[str, str | Callable[[Any], object]] = field(
+        default_factory=dict[str, str | Callable[[Any], object]]
+    )
     scores: Mapping[str, str] | Callable[[Sequence[Any], "FormatFile[R]"], Mapping[str, str]] = field(
         default_factory=dict[str, str]
     )
     inner: Callable[[list[R], "FormatFile[R]"], tuple[Sequence[object], Sequence[str] | pl.Series]] | None = None
-    each: str = ""
     reads: Callable[[object], Said | msgspec.UnsetType] | None = None
     about: Callable[["FormatFile[R]"], Row] | None = None
-    asked: tuple[str, ...] = ()
-    identity: Callable[..., str | None] | None = None
     counts: Mapping[str, pl.Expr] = field(default_factory=dict[str, pl.Expr])
     arranged: Callable[[pl.DataFrame, "FormatFile[R]"], pl.DataFrame] | None = None
     after: Callable[[pl.DataFrame, "FormatFile[R]"], pl.DataFrame] | None = None
-    once: tuple[str, ...] = ()
     rows: Callable[[R, FormatFile[R]], Iterable[Sample]] | None = None
     columns: Callable[[list[R], FormatFile[R]], pl.DataFrame] | None = None
     table: TableName = "outcomes"
@@ -437,10 +435,19 @@ class Format(Generic[R]):
         """The record, declared or made of the members that are read."""
         if self.record is not None:
             return self.record
-        scores = () if callable(self.scores) else [path for path in self.scores.values() if not path.startswith("_")]
-        return cast(
-            "type[R]", record_of((*self.fields.values(), *self.asked), scores, self.each, keyed=is_keyed(self.at))
-        )
+        fields, scores = self._paths
+        scores = [path for path in scores if not path.startswith("_")]
+        return cast("type[R]", record_of(fields, scores, keyed=is_keyed(self.at)))
+
+    @property
+    def _paths(self) -> tuple[list[str], list[str]]:
+        fields = [paths for paths in self.fields.values() if isinstance(paths, str)]
+        return fields, [] if callable(self.scores) else [*self.scores.values()]
+
+    @cached_property
+    def each(self) -> str:
+        """The list in a record whose elements are its trials; "" where the record is the only one."""
+        return next((path.partition("[]")[0] for path in chain(*self._paths) if "[]" in path), "")
 
     def sniff(self, head: Head) -> Match | None:
         """Say whether a file shows one of the signs."""
@@ -548,21 +555,14 @@ class Format(Generic[R]):
         frame = pl.DataFrame([*columns, block.located(places).alias("locator")]).with_row_index("_row")
         if self.each:
             frame = frame.with_columns(trial=pl.Series(block.trials, dtype=pl.Int64))
-        if self.identity is not None:
-            given = [values_at(block.records, path) for path in self.asked] or [block.records]
-            names = pl.Series("item", [*map(self.identity, *given)], dtype=pl.String).gather(block.parents)
-            frame = frame.with_columns(
-                pl.coalesce(pl.col("item").replace("", None), names) if "item" in self.fields else names
-            )
         if paths := self.fields.get("*"):
             factors = [file.factors.of(as_dict(cell_value(value))) for value in block.at(paths)]
             found = columns_of_rows(factors, "outcomes") if any(factors) else pl.DataFrame()
             frame = frame.hstack(found.drop(frame.columns, strict=False))
         frame = frame if self.arranged is None else self.arranged(frame, file)
-        named = "question" if self.identity is not None else self.fields.get("item", "name").replace(" ", " or ")
+        item = self.fields.get("item", "name")
+        named = item.replace(" ", " or ") if isinstance(item, str) else "question"
         frame = file.named(frame, item=named) if self.table == "outcomes" else frame
-        if self.once:
-            frame = file.without(frame, file.copies(frame.select(self.once)), "copies of earlier ones")
         frame = self._named(frame, file)
         if self.repeated and "trial" not in frame.columns:
             key = [name for name in ("run", "task", "item", "variant", "judge") if name in frame.columns]

@@ -1,8 +1,8 @@
 """Records of a block as columns: what outcomes share, and each metric, by where a declaration says that records have them.
 
 A place in a record is a path: names of members with points between them ("info.error"), a number for an element of a list
-("judge.0"), `#` for how many there are, or characters. Of several paths with blanks between them the first counts that has
-something in it.
+("judge.0"), `#` for how many there are, or characters; `[]` behind a name for every element of a list, which are then
+the rows ("tries[].score"). Of several paths with blanks between them the first counts that has something in it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -161,10 +161,10 @@ class _Tree(dict[str, "_Tree"]):
     """The members of a record by name; "" is there where one is read as it is."""
 
 
-def record_of(fields: Iterable[str], scores: Sequence[str], each: str = "", *, keyed: bool = False) -> type[Struct]:
+def record_of(fields: Iterable[str], scores: Sequence[str], *, keyed: bool = False) -> type[Struct]:
     """Make the typed record that has the members which paths name: what else a record holds is passed over.
 
-    `each` is the list whose elements paths lead into. What may be absent (`?`) is UNSET then, any other member null.
+    What may be absent (`?`) is UNSET then, any other member null.
     """
     tree, wanted = _Tree(), [paths.replace(" | ", " ").removesuffix("?").split(" ") for paths in scores]
     unset = [path for paths, every in zip(scores, wanted, strict=True) if paths.endswith("?") for path in every]
@@ -177,18 +177,19 @@ def record_of(fields: Iterable[str], scores: Sequence[str], each: str = "", *, k
         node.setdefault("", _Tree())
     if keyed:
         tree.setdefault("key", _Tree())
-    return _struct(tree, "", frozenset(unset), each, keyed=keyed)
+    return _struct(tree, "", frozenset(unset), keyed=keyed)
 
 
-def _struct(tree: _Tree, before: str, scores: frozenset[str], each: str, *, keyed: bool = False) -> type[Struct]:
+def _struct(tree: _Tree, before: str, scores: frozenset[str], *, keyed: bool = False) -> type[Struct]:
     fields: list[tuple[str, Any, object]] = []
     names: dict[str, str] = {}
     for place, (name, inner) in enumerate((name, inner) for name, inner in tree.items() if name):
-        own, path = name if keyed else f"m{place}", f"{before}{name}"
+        path, name = f"{before}{name}", name.removesuffix("[]")  # noqa: PLW2901 - the name without its mark
+        own = name if keyed else f"m{place}"
         kind: Any = str if keyed and name == "key" else Any
         if "" not in inner and inner:
-            inside = _struct(inner, f"{path}.", scores, each) | Other
-            kind = list[inside] | Plain if path == each else inside
+            inside = _struct(inner, f"{path}.", scores) | Other
+            kind = list[inside] | Plain if path.endswith("[]") else inside
         names[own] = name
         fields.append((own, kind, UNSET if path in scores else None))
     return msgspec.defstruct("Record", fields, rename=names, gc=False)
@@ -210,17 +211,15 @@ class RecordBlock:
             self.parents = np.repeat(self.parents, [*map(len, lists)])
             self.trials = [trial for listed in lists for trial in range(len(listed))]
 
-    def at(self, paths: str, absent: object = None) -> list[object]:
-        """Return what each row holds at a path."""
-        inside = f"{self._each}."
-        if not self._each:
-            return values_at(self.records, paths, absent)
-        if paths == self._each:
+    def at(self, paths: str | Callable[[Any], object], absent: object = None) -> list[object]:
+        """Return what each row holds at a path, or what a function says of its record."""
+        inside = f"{self._each}[]"
+        if paths == inside:
             return self._elements
-        if paths.startswith(inside):
-            return values_at(self._elements, paths.replace(inside, ""), absent)
-        known = values_at(self.records, paths, absent)
-        return [known[place] for place in self.parents]
+        if isinstance(paths, str) and paths.startswith(f"{inside}."):
+            return values_at(self._elements, paths.replace(f"{inside}.", ""), absent)
+        known = values_at(self.records, paths, absent) if isinstance(paths, str) else [*map(paths, self.records)]
+        return [known[place] for place in self.parents] if self._each else known
 
     def located(self, locators: pl.Series) -> pl.Series:
         """Return where each row stands, from where the records do."""

@@ -61,7 +61,9 @@ def item_of(instruction: object, sha: object, dataset: object) -> str | None:
 
 def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     frame = frame.hstack(shares_of_baseline(frame["_preference"].to_list()))
-    frame = frame.with_columns(pl.col("part").fill_null(""))
+    asked = frame.select("_instruction", "_sha", "scenario").iter_rows()
+    items = pl.Series([item_of(*each) for each in asked], dtype=pl.String)
+    frame = frame.with_columns(pl.col("part").fill_null(""), item=items)
     frame = file.named(frame, model_a="generator_1", model_b="generator_2")
     named = frame.filter(pl.col("item").is_not_null())
     file.count(_NO_ITEM, frame.height - named.height)
@@ -102,9 +104,9 @@ FORMAT: Final[Format[Any]] = Format(
         "price_per_example": "price_per_example",
         "time_per_example": "time_per_example",
         "_preference": "preference",
+        "_instruction": "instruction",
+        "_sha": "instruction_sha",
     },
-    asked=("instruction", "instruction_sha", "dataset"),
-    identity=item_of,
     arranged=_arranged,
     of_run=("judge",),
     called="annotations",

@@ -35,6 +35,8 @@ _HARM: Final = re.compile(
 
 
 def _item(row: Row) -> str | None:
+    if named := next(filter(None, (as_text(row.get(f"inputs.{name}")) for name in _NAMES)), None):
+        return named
     turns = dicts(get(row.get("inputs.conversation"), "messages")) if "inputs.conversation" in row else ()
     said = [turn.get("content") for turn in turns if turn.get("role") == "user"]
     return item_of({name: row.get(column) for name, column in _ASKED.items()}, said)
@@ -99,13 +101,12 @@ FORMAT: Final = Format(
     ),
     record=dict[str, Any],
     fields={
-        "item": " ".join(f"inputs.{name}" for name in _NAMES),
+        "item": _item,
         "model": "inputs.model",
         "scenario": "inputs.category",
     },
     scores=_scores,
     reads=_read,
-    identity=_item,
     about=lambda file: {"config": {"studio_url": as_text(file.members.get("studio_url"))}},
     finish=_finish,
     at=("rows",),

@@ -63,14 +63,12 @@ FORMAT: Final = Format(
     harness="instruction_following_eval",
     signs=(Sign("follow_all_instructions follow_instruction_list instruction_id_list", shapes=RECORDS),),
     record=_Response,
-    fields={"tags": "instruction_id_list"},
+    fields={"item": lambda response: hashed(response.prompt), "tags": "instruction_id_list"},
     scores=lambda _, file: {
         f"prompt_level{_reading(file)}_acc": "follow_all_instructions",
         f"inst_level{_reading(file)}_acc": "follow_instruction_list",
     },
     reads=_followed,
-    asked=("prompt",),
-    identity=hashed,
     arranged=lambda frame, file: frame.with_columns(
         trial=file.trials(frame.select("item", reading=pl.lit(_reading(file))))
     ),

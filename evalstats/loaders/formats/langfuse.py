@@ -151,6 +151,7 @@ FORMAT: Final[Format[Any]] = Format(
     ),
     record=dict[str, Any],
     fields={
+        "item": lambda row: item_of(row.get("input")),
         "model": "model metadata.model",
         "latency_s": "latency",
         "cost_usd": "totalCost",
@@ -174,8 +175,6 @@ FORMAT: Final[Format[Any]] = Format(
     inner=_with_scores,
     scores=lambda _, file: cast("dict[str, str]", file.kept["scores"]),
     reads=_mean,
-    asked=("input",),
-    identity=item_of,
     arranged=_arranged,
     called="rows",
     repeated=True,

@@ -62,6 +62,7 @@ FORMAT: Final[Format[Any]] = Format(
     signs=(Sign(confidence=0.9, like=(r"feedback\..*", r"(?:inputs?|outputs)\..*"), shapes=(*RECORDS, "text")),),
     record=dict[str, Any],
     fields={
+        "item": _asked,
         "model": "model",
         "latency_s": "execution_time",
         "error": "error",
@@ -69,7 +70,6 @@ FORMAT: Final[Format[Any]] = Format(
     },
     scores=lambda rows, _: _parts(tuple(members_of(rows)), "score"),
     reads=_feedback,
-    identity=_asked,
     arranged=lambda frame, _: frame.with_columns(pl.coalesce("item", "_example")),
     repeated=True,
     called="rows",
@@ -114,7 +114,6 @@ RUNS: Final[Format[Any]] = replace(
         "_parent": "parent_run_id",
     },
     scores={"*": "feedback_stats.*.avg"},
-    identity=None,
     arranged=_exported,
     after=_without_comments,
 )
@@ -139,6 +138,10 @@ def _page(rows: list[Row], file: FormatFile[Any]) -> tuple[list[Row], pl.Series]
     for row in found if file.head.shape == "text" else ():
         row |= {name: cell_value(row.get(name)) for name in ("inputs", "reference_outputs", "reference_output")}
     return found, file.locators
+
+
+def _asked_there(row: Row) -> str | None:
+    return item_of(row.get("inputs"), row.get("reference_outputs", row.get("reference_output")))
 
 
 def _failed(frame: pl.DataFrame, _: object) -> pl.DataFrame:
@@ -170,6 +173,7 @@ PAGE: Final[Format[Any]] = replace(
     ),
     inner=_page,
     fields={
+        "item": _asked_there,
         "model": "model model_name",
         "latency_s": "latency latency_seconds",
         "error": "error",
@@ -177,7 +181,5 @@ PAGE: Final[Format[Any]] = replace(
         "_example": "example_id",
     },
     scores=_columns_of_feedback,
-    asked=("inputs", "reference_outputs reference_output"),
-    identity=item_of,
     arranged=_failed,
 )

@@ -105,7 +105,7 @@ def _columns(records: list[_Question], file: FormatFile[_Question]) -> pl.DataFr
     frame = file.without(frame, pl.col("number").is_null() | (pl.col("number") == ""), "no question_id")
     frame = file.without(frame, pl.col("answer").is_null() | (pl.col("answer") == ""), "no answer that is right")
     frame = frame.with_columns(item=pl.format("{}.{}", "number", "hash"))
-    frame = file.without(frame, file.copies(frame.select("item")), "copies of earlier ones")
+    frame = file.once(frame, "item")
     file.count(_OTHER_KEY, int(frame["other"].sum()))
     ok = pl.col("status") == "scored"
     return frame.with_columns(

@@ -23,8 +23,7 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
         variant=pl.format("turn {}", "_n_turn").fill_null(""),
         error=pl.when(failed).then(pl.lit("the request to the judge failed")),
     )
-    told = frame.select(*_KEY, "_judgment", "timestamp", "_score")
-    frame = file.without(frame, file.copies(told), "copies of earlier ones")
+    frame = file.once(frame, *_KEY, "_judgment", "timestamp", "_score")
     frame = frame.with_columns(trial=file.trials(frame.select(_KEY)))
     file.count(_AGAIN, int((frame["trial"] > 0).sum()))
     return frame

@@ -94,7 +94,7 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     frame = file.without(frame, pl.col("variant").is_null(), "no variant, stable or unstable")
     item = pl.col("item").str.strip_suffix(pl.concat_str(pl.lit("_"), "variant"))
     item = pl.when(item == pl.col("item")).then(item.str.replace(f"_(?:{'|'.join(_VARIANTS)})$", "")).otherwise(item)
-    frame = file.named(frame.with_columns(item=item), item="task_id or sample_id")
+    frame = file.once(file.named(frame.with_columns(item=item), item="task_id or sample_id"), "item", "variant")
     total, passed, forbidden = (pl.col(name).fill_null(0) for name in ("_n_total", "_n_passed", "_n_forbidden"))
     same = ~pl.col("_diff").is_in(("false", "0")).fill_null(value=False)
     relaxed = ((total == 0) | (total == passed)) & same & (forbidden == 0)
@@ -183,7 +183,6 @@ FORMAT: Final[Format[Any]] = Format(
     about=_about,
     arranged=_arranged,
     after=_after,
-    once=("item", "variant"),
     at=("samples",),
     keep=("metadata", "summary"),
     called="samples",

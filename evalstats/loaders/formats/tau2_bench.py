@@ -194,7 +194,7 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[_File]) -> pl.DataFrame:
         file.count(_NUMBERED, n)
         frame = frame.with_columns(trial=file.trials(frame.select("item")))
     domain = as_text(get(file.kept[_INFO], "environment_info", "domain_name"))
-    return frame.with_columns(task=pl.lit(domain))
+    return file.once(file.named(frame, item="task_id"), "item", "trial").with_columns(task=pl.lit(domain))
 
 
 def _about(file: FormatFile[_File]) -> Row:
@@ -301,7 +301,6 @@ FORMAT: Final[Format[Any]] = Format(
     reads=_reward,
     about=_about,
     arranged=_arranged,
-    once=("item", "trial"),
     called=_SIMULATIONS,
     grouped=_grouped,
     metrics={"reward": {"unit": "proportion", "primary": True}, "reward/*": {"unit": "proportion"}},

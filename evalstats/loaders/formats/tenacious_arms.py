@@ -56,14 +56,19 @@ def _tried(records: list[Row], file: FormatFile[Row]) -> Inner:
 def _systems(frame: pl.DataFrame, file: FormatFile[Row]) -> pl.DataFrame:
     both = pl.format("{} ({})", "model", "_arm")
     domain = pl.col("task").is_not_null() & (pl.col("task") != "")
-    frame = frame.with_columns(
-        system=pl.when(pl.col("model").is_null()).then("_arm").otherwise(both),
-        model=pl.coalesce("model", "_arm"),
-        benchmark=pl.when(domain).then(pl.lit(TAU2)).otherwise(pl.lit(BENCHMARK)),
-        latency_s=pl.coalesce("latency_s", pl.col("_ms").cast(pl.Float64, strict=False) / 1000),
-        scenario_base=BASE,
-    ).with_columns(part="system")
-    return frame.with_columns(trial=pl.coalesce("trial", file.trials(frame.select("part", "item"))))
+    frame = (
+        file.named(frame, item="task_id")
+        .with_columns(
+            system=pl.when(pl.col("model").is_null()).then("_arm").otherwise(both),
+            model=pl.coalesce("model", "_arm"),
+            benchmark=pl.when(domain).then(pl.lit(TAU2)).otherwise(pl.lit(BENCHMARK)),
+            latency_s=pl.coalesce("latency_s", pl.col("_ms").cast(pl.Float64, strict=False) / 1000),
+            scenario_base=BASE,
+        )
+        .with_columns(part="system")
+    )
+    frame = frame.with_columns(trial=pl.coalesce("trial", file.trials(frame.select("part", "item"))))
+    return file.once(frame, "part", "item", "trial")
 
 
 _FAILURES: Final = (
@@ -110,7 +115,6 @@ FORMAT: Final[Format[Any]] = Format(
     },
     about=lambda _: ABOUT,
     arranged=_systems,
-    once=("part", "item", "trial"),
     of_run=("system", "benchmark"),
     called="lines",
     metrics={
@@ -123,6 +127,16 @@ FORMAT: Final[Format[Any]] = Format(
 
 # How a conversation ended that says nothing of the agent.
 _BROKEN: Final = ("infrastructure_error", "unexpected_error", "user_error")
+
+
+def _simulations(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
+    broken = pl.col("termination_reason").cast(pl.String).is_in(_BROKEN)
+    frame = file.named(frame, item="task_id").with_columns(
+        error=pl.when(broken).then("termination_reason"), _id=pl.coalesce("_id", "locator")
+    )
+    return file.once(frame, "_id")
+
+
 SIMULATIONS: Final[Format[Any]] = Format(
     name="tau2-log",
     title="tau2-bench simulations without their conversations (trace_log.jsonl)",
@@ -141,11 +155,7 @@ SIMULATIONS: Final[Format[Any]] = Format(
         "_id": "simulation_id",
     },
     scores={"reward": "reward"},
-    arranged=lambda frame, _: frame.with_columns(
-        error=pl.when(pl.col("termination_reason").cast(pl.String).is_in(_BROKEN)).then("termination_reason"),
-        _id=pl.coalesce("_id", "locator"),
-    ),
-    once=("_id",),
+    arranged=_simulations,
     repeated=True,
     called="lines",
     metrics={"reward": {"low": 0.0, "high": 1.0, "unit": "proportion", "primary": True}},

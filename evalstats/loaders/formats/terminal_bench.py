@@ -80,6 +80,7 @@ def _about(file: FormatFile[Any]) -> Row:
 
 def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     """Return trials, numbered by their names, with what the harness failed at; an agent out of time may have solved its task."""
+    frame = file.named(frame, item="task_id")
     mode, solved = (
         pl.col("failure_mode").cast(pl.String).str.to_lowercase(),
         pl.col("_solved").cast(pl.String) == "true",
@@ -89,13 +90,14 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     reason = pl.when(mode.is_in(_HARNESS) & ~solved.fill_null(value=False)).then(
         pl.format("the harness failed: {}", mode)
     )
-    return frame.with_columns(
+    frame = frame.with_columns(
         trial=pl.coalesce(pl.when(numbered >= 0).then(numbered), file.trials(frame.select("item"))),
         latency_s=took.set((took < 0).fill_null(value=False), None),
         error=reason,
         status_reason=pl.when(~solved & ~mode.is_in(_NONE)).then(mode),
         locator=pl.col("locator").replace("", None),
     )
+    return file.once(frame, "item", "trial")
 
 
 FORMAT: Final[Format[Any]] = Format(
@@ -124,7 +126,6 @@ FORMAT: Final[Format[Any]] = Format(
     scores={"resolved": "is_resolved"},
     about=_about,
     arranged=_arranged,
-    once=("item", "trial"),
     at=("results", "."),
     called="trials",
     keep=(_METADATA,),

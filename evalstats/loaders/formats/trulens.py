@@ -51,6 +51,7 @@ FORMAT: Final = Format(
     ),
     record=dict[str, Any],
     fields={
+        "item": lambda row: item_of(row.get("input")),
         "model": "app_name",
         "_version": "app_version",
         "_app": "app_id",
@@ -59,8 +60,6 @@ FORMAT: Final = Format(
         "timestamp": "ts",
     },
     scores=_feedback,
-    asked=("input",),
-    identity=item_of,
     arranged=lambda frame, _: frame.with_columns(
         model=pl.concat_str("model", "_version", separator=" ", ignore_nulls=True)
         .replace("", None)

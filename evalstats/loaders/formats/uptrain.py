@@ -11,6 +11,7 @@ from evalstats.loaders.format import HIGHER, RECORDS, TABLE, Format, Sign
 from evalstats.loaders.record_columns import members_of
 from evalstats.loaders.records import item_of
 from evalstats.loaders.rows import Row
+from evalstats.loaders.values import as_text
 
 _SCORE: Final = "score_"
 _ASKED: Final = ("question", "query", "prompt", "ground_truth", "conversation")
@@ -20,8 +21,8 @@ def _scores(rows: Sequence[Row], _: object) -> dict[str, str]:
     return {name.removeprefix(_SCORE): name for name in members_of(rows) if name.startswith(_SCORE)}
 
 
-def _asked(row: Row) -> str | None:
-    return item_of({name: row[name] for name in _ASKED if name in row})
+def _item(row: Row) -> str | None:
+    return as_text(row.get("id")) or item_of({name: row[name] for name in _ASKED if name in row})
 
 
 FORMAT: Final[Format[Any]] = Format(
@@ -41,9 +42,8 @@ FORMAT: Final[Format[Any]] = Format(
         ),
     ),
     record=dict[str, Any],
-    fields={"item": "id", "model": "model"},
+    fields={"item": _item, "model": "model"},
     scores=_scores,
-    identity=_asked,
     metrics={"*": HIGHER},
     repeated=True,
     called="rows",

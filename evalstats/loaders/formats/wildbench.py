@@ -49,9 +49,10 @@ def _scored(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
     name = pl.col("_file").replace("", None).fill_null(file.source.called)
     parts = pl.concat_str("task_version", "judge", "system", separator=".", ignore_nulls=True)
     frame = file.named(frame, item="session_id", model="model_test")
-    return frame.with_columns(
+    frame = frame.with_columns(
         system=pl.when(name.str.starts_with(pl.col("model"))).then(name).otherwise("model")
     ).with_columns(part=pl.when(pl.col("_file").is_not_null()).then(parts).otherwise(pl.lit("")))
+    return file.once(frame, "part", "item")
 
 
 _MEMBERS: Final = ("session_id", "model_A", "model_B", "winner", "extent", "parsed_result", "model_outputs")
@@ -89,7 +90,7 @@ def _verdicts(frame: pl.DataFrame, file: FormatFile[Any]) -> pl.DataFrame:
         strength=pl.when(agrees & said.is_not_null()).then(extent.replace_strict(_STRENGTHS, default=None)),
         status_reason=reason.when(~agrees).then(pl.lit(_CONTRADICTS)),
     )
-    frame = file.without(frame, file.copies(frame.select("battle")), "copies of earlier ones")
+    frame = file.once(frame, "battle")
     file.count(_CONTRADICTION, int((frame["status_reason"] == _CONTRADICTS).sum()))
     return frame
 
@@ -112,7 +113,6 @@ SCORES: Final[Format[Any]] = Format(
     },
     scores={"score": "score"},
     arranged=_scored,
-    once=("part", "item"),
     of_run=("system", "judge", "task_version"),
     called="judgements",
     metrics={"score": {"kind": "bounded", "low": 1.0, "high": 10.0, "unit": "points", "primary": True}},
