@@ -59,14 +59,10 @@ def group_columns(outcomes: pl.DataFrame) -> tuple[str, ...]:
 
 @record
 class Candidates:
-    """Columns that may group items without anybody having said so; `notes` name those that only just cannot.
-
-    `shared`: some item was answered by two systems. Where none was, a column of answers looks like one that describes items.
-    """
+    """Columns that may group items without anybody having said so; `notes` name those that only just cannot."""
 
     names: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    shared: bool = False
 
 
 def candidate_groups(data: EvalData, metric: MetricFacts, columns: Sequence[str], *, contrast: str) -> Candidates:
@@ -108,8 +104,7 @@ def candidate_groups(data: EvalData, metric: MetricFacts, columns: Sequence[str]
                 f"{shown} differs within {differing} of {n:,} items, so it was not tested as a group of items; "
                 "to have it tested, give each item one level"
             )
-    _, system = level_codes(rows["system"])
-    return Candidates(names=tuple(kept), notes=tuple(notes), shared=bool((system[first][place] != system).any()))
+    return Candidates(names=tuple(kept), notes=tuple(notes))
 
 
 def _patterns(rows: pl.DataFrame, place: Codes, n_items: int, systems: Sequence[str]) -> pl.Series:

@@ -112,12 +112,6 @@ class ItemFactor(Dependence):
         then = f", and {self._too_few}" if self.effective < FEW_CLUSTERS else ""
         return Note(kind="dependence", text=f"{items} {self._alike}{then}", remedy=self.rules_out)
 
-    def warning(self) -> Note:
-        """Say that items go by this factor where no test can decide that it is none of the answers, and how to count it."""
-        text = f"Items of one {self.factor} {self._alike}, so the interval may be too short"
-        remedy = (f"If {self.factor} describes items and is no output, add ", Option("cluster", self.factor))
-        return Note(kind="dependence", text=text, remedy=remedy, caution=self.flag == "warn")
-
     @property
     def rules_out(self) -> Advice:
         """How to say that these levels are all that is asked about."""

@@ -19,7 +19,6 @@ from evalstats.analysis.design.averages import (
     wanted_average,
 )
 from evalstats.analysis.design.clusters import (
-    Candidates,
     candidate_groups,
     chosen_clusters,
     group_columns,
@@ -185,7 +184,7 @@ def score(
     called = label_of("trial", data.factor_names())
     columns = group_columns(data.outcomes)
     groups = {
-        (chosen.benchmark, chosen.name): candidate_groups(data, chosen, columns, contrast=column)
+        (chosen.benchmark, chosen.name): candidate_groups(data, chosen, columns, contrast=column).names
         for chosen in ({} if cluster else {(each.benchmark, each.name): each for _, each in systems}).values()
     }
     found = tuple(
@@ -255,7 +254,7 @@ def _score_alone(
     claim: Claim | None,
     labels: object | None,
     extrapolate: bool,
-    groups: Mapping[tuple[str, str], Candidates],
+    groups: Mapping[tuple[str, str], Sequence[str]],
 ) -> Score:
     over = [] if averaged["over"] is None else [data.factor(averaged["over"])]
     factors = sorted({*group_columns(system.rows), *named_clusters(data, cluster), *over} - {contrast})
@@ -335,17 +334,14 @@ def _score_alone(
 def _factor(
     data: EvalData,
     table: ScoreTable,
-    candidates: Candidates,
+    columns: Sequence[str],
     clusters: tuple[str, ...],
     *,
     average: Average | None,
     trials: TrialDesign,
     conf_level: float,
 ) -> tuple[tuple[str, ...], tuple[Note, ...]]:
-    """Return the clusters with the factor that decides, where nobody declared any, and the note that says so.
-
-    Where one system answered each item, its failures go by its own outputs, so that a test only warns.
-    """
+    """Return the clusters with the factor that decides, where nobody declared any, and the note that says so."""
 
     def joined(row: ItemFactor | None) -> tuple[str, ...]:
         return clusters if row is None else tuple(without_nested(table, (*clusters, row.column)))
@@ -353,11 +349,9 @@ def _factor(
     def width(row: ItemFactor | None) -> float:
         return _headline(item_scores(table, joined(row), trials, average=average), conf_level).width
 
-    free = [name for name in candidates.names if not fixed_by(average, table, name)]
+    free = [name for name in columns if not fixed_by(average, table, name)]
     factor = factor_of_score(table, free, clusters, width, names=data.factor_names())
-    if factor is None:
-        return clusters, ()
-    return (joined(factor), (factor.note(),)) if candidates.shared else (clusters, (factor.warning(),))
+    return joined(factor), () if factor is None else (factor.note(),)
 
 
 def _of_each(

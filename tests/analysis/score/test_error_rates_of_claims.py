@@ -21,16 +21,13 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 
 def answers(rng: np.random.Generator, n_groups: int, each: int) -> tuple[EvalData, float]:
-    """Right or wrong answers of two systems whose passages differ by a logit of sd 0.8, and the first's true share."""
+    """Right or wrong answers whose passages differ by a logit of sd 0.8, and their true share."""
     # The mean over passages' shifts of a logit of 0.5, by Gauss and Hermite's rule.
     truth = float(WEIGHTS @ (1 / (1 + np.exp(-(0.5 + SHIFT * np.sqrt(2) * NODES)))))
     groups = np.repeat(np.arange(n_groups), each)
     moved = SHIFT * rng.normal(size=n_groups)[groups]
-    scores, others = (rng.random((2, len(groups))) < 1 / (1 + np.exp(-(0.5 + moved)))).astype(float)
-    factors = {"passage": [f"p{g}" for g in groups]}
-    return data_of(
-        *(rows_of(name, own.tolist(), factors=factors) for name, own in (("a", scores), ("b", others)))
-    ), truth
+    scores = (rng.random(len(groups)) < 1 / (1 + np.exp(-(0.5 + moved)))).astype(float)
+    return data_of(rows_of("a", scores.tolist(), factors={"passage": [f"p{g}" for g in groups]})), truth
 
 
 def is_called_wrong(found: Score) -> bool:
@@ -41,7 +38,7 @@ def is_called_wrong(found: Score) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize(("n_groups", "each"), [(8, 12), (20, 10)])
 def test_a_true_claim_is_seldom_called_wrong(n_groups: int, each: int) -> None:
-    """Nobody declares the passages of two systems; taken as independent, items of 20 call 16% of true claims wrong."""
+    """Nobody declares the passages; taken as independent, items of 20 passages call 16% of true claims wrong."""
     rng, wrong, of_items = np.random.default_rng(11), 0, 0
     for table in range(TABLES):
         data, truth = answers(rng, n_groups, each)

@@ -8,7 +8,7 @@ from evalstats import datasets
 from evalstats.analysis.score.result import Score, Scores
 from evalstats.analysis.score.score import score
 from evalstats.document.model import Text
-from evalstats.errors import CannotAnswerError, InputError, written
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData
 from tests.analysis.builders import data_of, rows_of, told
@@ -61,33 +61,13 @@ def test_clusters_widen_the_interval() -> None:
     # Ten passages, all right or all wrong: the passages carry the information.
     levels = [f"p{i // 6}" for i in range(60)]
     scores = [float((i // 6) % 2) for i in range(60)]
-    factors = {"passage": levels}
-    data = data_of(rows_of("a", scores, factors=factors), rows_of("b", [1.0, 0.0, 1.0] * 20, factors=factors))
+    data = data_of(rows_of("a", scores, factors={"passage": levels}))
     plain, clustered = one(data, "a", cluster="none"), one(data, "a", cluster="passage")
     assert clustered.rows == one(data, "a").rows  # as compare would find by itself
     assert clustered.estimate == plain.estimate
     assert (clustered.conf_high or 0) - (clustered.conf_low or 0) > 2 * ((plain.conf_high or 0) - (plain.conf_low or 0))
     assert clustered.n_clusters == 10
     assert clustered.clusters == ("passage",)
-
-
-@pytest.mark.parametrize("others", ["none", "elsewhere"])
-def test_an_output_of_the_one_system_of_an_item_is_no_cluster(others: str) -> None:
-    """What the system chose goes by its failures, with nobody else on the items to show that it is no property of them."""
-    truth = [i % 8 for i in range(200)]
-    scores = [float(i % 5 > 0) for i in range(200)]
-    chosen = [f"c{level if right else 0}" for level, right in zip(truth, scores, strict=True)]
-    own = rows_of("a", scores, factors={"chosen": chosen})
-    other = rows_of("b", scores, factors={"chosen": chosen}, items=[f"other{i}" for i in range(200)])
-    data = data_of(own) if others == "none" else data_of(own, other)
-    found = one(data, "a")
-    assert (found.ends, found.clusters) == (one(data, "a", cluster="none").ends, ())
-    (note,) = [note for note in found.notes if note.kind == "dependence"]
-    assert note.caution
-    assert written(note.remedy or "") == "If chosen describes items and is no output, add cluster='chosen'"
-    # Two systems on the items tell: the column differs between their answers, and nothing is said of it.
-    both = data_of(own, rows_of("b", scores[::-1], factors={"chosen": chosen[::-1]}))
-    assert not [note for note in one(both, "a").notes if note.kind == "dependence"]
 
 
 def test_too_few_clusters_give_no_interval_but_a_reason() -> None:
