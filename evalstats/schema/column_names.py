@@ -140,10 +140,14 @@ _RESULT = re.compile(
     r"outcomes?|winner"
 )
 # These are so only alone or beside one another: a `topic_label` or an `attack_target` describes items.
-_ALONE = re.compile(r"labels?|targets?|references?|expected|truth|outputs?|solution|result|decision|preference|y")
+_ALONE = re.compile(
+    r"labels?|targets?|references?|expected|truth|outputs?|solution|result|decision|choice|preference|y"
+)
+# What a system did with something: a `detected_category` is its output, where a `category` describes the item.
+_DONE = re.compile(r"predicted|detected|inferred|chosen|picked")
 # What may stand around either without changing what it is.
 _BESIDE = re.compile(
-    r"option|choice|letter|key|idx|index|text|value|string|num|raw|parsed|extracted|final|true|ground|human|model|judge|ref"
+    r"option|letter|key|idx|index|text|value|string|num|raw|parsed|extracted|final|true|ground|human|model|system|judge|ref"
 )
 # Where a test of several options keeps the one that was picked, and the right one; an audit looks at the first of each.
 CHOSEN = ("value_raw", "pred", "prediction", "predicted", "choice", "model_answer", "response", "output")
@@ -153,7 +157,10 @@ ANSWER_KEYS = ("answer", "target", "key", "gold", "label", "correct_answer", "an
 def is_answer(name: str) -> bool:
     """Whether a column holds an answer, an answer key or a judgement by its name, as text or as a number.
 
-    >>> [is_answer(name) for name in ("gold", "correctAnswer", "answer_idx", "label", "true_label", "judge_score")]
+    >>> [
+    ...     is_answer(name)
+    ...     for name in ("gold", "correctAnswer", "answer_idx", "label", "system_choice", "detected_category")
+    ... ]
     [True, True, True, True, True, True]
     >>> [is_answer(name) for name in ("passage", "answer_type", "target_language", "topic_label", "judge_model")]
     [False, False, False, False, False]
@@ -162,6 +169,8 @@ def is_answer(name: str) -> bool:
     about = [word for word in words if not _BESIDE.fullmatch(word)]
     if not about:
         return False
+    if _DONE.fullmatch(words[0]):
+        return True
     if all(_RESULT.fullmatch(word) or _ALONE.fullmatch(word) for word in about):
         return True
     while _BESIDE.fullmatch(words[-1]):
