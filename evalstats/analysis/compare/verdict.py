@@ -419,12 +419,7 @@ def left_out(design: PairedDesign, *, told: bool) -> list[str]:
         return []
     lacking = dict(zip(design.names, (design.table.n_scored == 0).sum(axis=0).tolist(), strict=True))
     sides = and_list([f"{name} has no score on {k:,}" for name, k in lacking.items() if k])
-    worst = (
-        ""
-        if design.metric.bounds
-        else "; without known bounds, the lowest and the highest score seen are their worst cases"
-    )
-    return [f"{sides} of {total:,} items, which are dropped{worst}"]
+    return [f"{sides} of {total:,} items, which are dropped"]
 
 
 # --- picked among many ---
