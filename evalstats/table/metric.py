@@ -77,7 +77,7 @@ class MetricFacts:
         return self.low if self.higher_is_better else self.high
 
     def is_cost(self, *scores: npt.NDArray[np.float64]) -> bool:
-        """Whether these scores, if any, are amounts without an upper bound of which less is better: dollars, tokens, seconds."""
+        """Whether scores are amounts without an upper bound of which less is better: dollars, tokens, seconds."""
         return not self.higher_is_better and self.high is None and all(bool((x >= 0).all() and x.any()) for x in scores)
 
     @property

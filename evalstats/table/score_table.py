@@ -219,11 +219,6 @@ class ScoreTable:
         scored = self.scored
         return scored.astype(np.int64), self.seen.astype(np.int64) + (scored & (self.n_lost > 0))
 
-    def ends(self) -> tuple[float, float]:
-        """Return the lowest and the highest score there can be; where the metric has no bound, the one seen among items."""
-        low, high, seen = self.metric.low, self.metric.high, self.values()
-        return float(np.nanmin(seen)) if low is None else low, float(np.nanmax(seen)) if high is None else high
-
     def filled(self, score: float, *columns: int) -> Floats:
         """Value of the cells of these columns, by default of all, if all that is missing had scored so.
 

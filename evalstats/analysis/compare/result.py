@@ -176,8 +176,8 @@ class Missing:
     `only_baseline` and `only_candidate` are items scored on one side alone. `rows` repeat the headline analysis with every
     missing score put at the metric's lowest and highest value, and with the two extreme assignments. `share_baseline` and
     `share_candidate` are the shares of all scores that are missing: every item that either side has counts once, and an item
-    with some of its trials scored counts in part. `open_below` and `open_above` say that missing costs have no bound that would
-    limit how low or how high they could bring the difference. `least` and `most` are how low and how high the one-sided
+    with some of its trials scored counts in part. `open_below` and `open_above` say that the metric has no bound that would limit
+    how low or how high the missing scores could bring the difference. `least` and `most` are how low and how high the one-sided
     limits go over these assignments, where a margin is declared. `withheld` is the verdict that the paired items would give,
     where what is missing forbids it; `ignorable` that the user declared the reason for it harmless.
 

@@ -221,10 +221,13 @@ def at_either_end(
 ) -> Missing:
     """Repeat an analysis with every missing score at either end of the scale, and say between which values that leaves it.
 
-    `difference` takes the values of both sides, shape (n_items, 2), and a level.
+    `difference` takes the values of both sides, shape (n_items, 2), and a level. Where the metric has no bounds, the lowest and
+    highest item scores seen stand for them.
     """
-    metric = table.metric
-    ends, good = [table.filled(end) for end in table.ends()], metric.higher_is_better
+    metric, seen = table.metric, table.values()
+    low = float(np.nanmin(seen)) if metric.low is None else metric.low
+    high = float(np.nanmax(seen)) if metric.high is None else metric.high
+    ends, good = (table.filled(low), table.filled(high)), metric.higher_is_better
     # Of the baseline and the candidate, whether what is missing is at the high end.
     cases = {
         "every missing score at the lowest value": (False, False),
@@ -248,7 +251,7 @@ def at_either_end(
     where = "with the missing scores at either end" if metric.bounds is None else "whatever the missing scores are"
     words = [f"{where}, the difference on all items lies between {between}"]
     if metric.bounds is None:
-        words.append("no bounds are known, so the lowest and the highest score seen stand for them")
+        words.append("the metric has no bounds, so the lowest and the highest score seen stand for them")
     if counted.ignorable:
         words.append("they are declared to be missing for a reason that has nothing to do with the answers")
     lacks = counted.share_baseline > 0, counted.share_candidate > 0
@@ -256,8 +259,8 @@ def at_either_end(
         counted,
         rows=rows,
         explanation="; ".join(words),
-        open_below=metric.is_cost() and lacks[0],
-        open_above=metric.is_cost() and lacks[1],
+        open_below=(metric.high is None and lacks[0]) or (metric.low is None and lacks[1]),
+        open_above=(metric.low is None and lacks[0]) or (metric.high is None and lacks[1]),
         least=least,
         most=most,
     )
@@ -319,9 +322,9 @@ def judged(
     """Forbid a direction that the missing scores could undo, or, where few are missing, limit it.
 
     Scores that are missing because they would have been failures make a side look better than it is. Where the interval with
-    all of them at their worst includes 0, or they are of a cost, which has no worst, no direction is claimed from the rest,
-    unless the user declares the reason harmless or at most 5% of either side are missing. A verdict of equivalence that does
-    not survive every assignment of the missing scores is cautioned. `cause` is what all missing scores are, where that is
+    all of them at their worst includes 0, or the metric has no bound on the side of a failure, no direction is claimed from the
+    rest, unless the user declares the reason harmless or at most 5% of either side are missing. A verdict of equivalence that
+    does not survive every assignment of the missing scores is cautioned. `cause` is what all missing scores are, where that is
     one thing ("harness errors").
     """
     if missing.ignorable:
@@ -364,7 +367,7 @@ def judged(
     if few:
         told = notes("missing", (f"{are}, and with {case} the interval includes 0",))
         return Judged(verdict=verdict, reason=reason, qualifiers=told, names_missing=bool(cause))
-    could = f"with {case} it includes 0" if lost else "a cost has no bound that limits what they could be"
+    could = f"with {case} it includes 0" if lost else "the metric has no bound that limits what they could be"
     why = f"{reason}, but {are}, and {could}"
     return Judged(verdict="inconclusive", reason=why, withheld=verdict, names_missing=bool(cause))
 
@@ -389,7 +392,7 @@ def missing_beyond(missing: Missing, metric: MetricFacts, margin: float | None, 
     if many_missing:
         end = missing.least if downward else missing.most
         if missing.open_below if downward else missing.open_above:
-            return "scores are missing, and a cost has no bound that limits what they could be"
+            return "scores are missing, and the metric has no bound that limits what they could be"
         what = f"the {'lower' if downward else 'upper'} limit of the difference on all items"
     else:
         estimates = [row.estimate for row in missing.rows if row.estimate is not None]

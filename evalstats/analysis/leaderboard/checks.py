@@ -299,10 +299,7 @@ def _missing(found: Ranking, asked: RankingOptions, lines: Sequence[LeaderboardR
         return [Note(kind="missing", text=f"{who} {lack} scores that others have, up to {plural(most, 'item')}")]
     all_of = "the one separated pair" if len(pairs) == 1 else f"all {len(pairs):,} separated pairs"
     which = all_of if shaken == len(pairs) else f"{shaken:,} of {len(pairs):,} separated pairs"
-    unbounded = (
-        "" if asked.metric.bounds else ": no bounds are known, so the lowest and the highest score seen stand for them"
-    )
-    return [Note(kind="missing", text=f"At worst, missing scores of {who} reverse {which}{unbounded}")]
+    return [Note(kind="missing", text=f"At worst, missing scores of {who} reverse {which}")]
 
 
 def best_if_missing(found: Ranking, asked: RankingOptions, lines: Sequence[LeaderboardRow]) -> tuple[str, ...]:
@@ -334,10 +331,11 @@ def _could_turn(better: LeaderboardRow, worse: LeaderboardRow, asked: RankingOpt
     """Tell whether the worst case of the better model lies beyond the best case of the worse one.
 
     Above 5% missing it has to stay on its side by as much as chance could move the difference, as in a comparison of two; and
-    nothing limits the missing costs of the better one, such as the seconds of runs that were cut off.
+    nothing limits what is missing where the metric has no bound on that side.
     """
     many_missing = too_much_missing(better.share_missing, worse.share_missing)
-    if many_missing and better.share_missing and asked.metric.is_cost():
+    bad, good = asked.metric.bad_to_good()
+    if many_missing and ((better.share_missing and bad is None) or (worse.share_missing and good is None)):
         return True
     if better.missing_low is None and worse.missing_low is None:
         return False

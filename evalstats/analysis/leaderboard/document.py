@@ -580,9 +580,8 @@ def _missing(result: Leaderboard) -> Section | None:
         for row in short[:_LISTED]
     )
     most = f" (the {_LISTED} models with the most)" if len(short) > _LISTED else ""
-    cases = "all cases" if result.about.bounds else "all cases between the lowest and the highest score seen"
     caption = (
-        f"A model is assumed to compare on items it lacks as on those it has{most}; the last column covers {cases}"
+        f"A model is assumed to compare on items it lacks as on those it has{most}; the last column covers all cases"
     )
     widest = max(((row.missing_high or 0.0) - (row.missing_low or 0.0)) * result.scale for row in short)
     unit = {"pp": " points"}.get(result.unit, f" {result.unit}".rstrip())

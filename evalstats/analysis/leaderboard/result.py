@@ -51,8 +51,8 @@ class LeaderboardRow(RankedRow):
     share_missing
         Share of its scores that is missing: an item with some of its trials scored counts in part.
     missing_low, missing_high
-        Its score on all items if everything that is missing had scored the lowest, the highest value: the metric's
-        bounds, else those seen. None where nothing is missing.
+        Its score on all items if everything that is missing had scored the lowest, the highest value. None where nothing is
+        missing or the metric has no bounds.
     tier
         Letters; two models that share a letter are not separated.
     best_low, best_high

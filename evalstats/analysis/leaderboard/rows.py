@@ -63,7 +63,7 @@ def model_rows(
 ) -> tuple[LeaderboardRow, ...]:
     """Return the line of every model, those without a score at the end."""
     table, part = board.whole, found.ranks.parts
-    seen, scored, ends = table.seen, table.scored, table.ends()
+    seen, scored = table.seen, table.scored
     trials = replace(board.trials, shared=False)
 
     def scored_on(own: ScoreTable, labels: Labels | None = None) -> Score:
@@ -94,7 +94,9 @@ def model_rows(
         if not scored[items, j].all() or table.n_lost[items, j].any():
             strata = None if board.average is None else board.average.strata(table.items.filter(pl.Series(items)))
             weights = None if strata is None else strata.item_weights
-            worst_to_best = [float(np.average(table.filled(end, j)[items, 0], weights=weights)) for end in ends]
+            worst_to_best = [
+                float(np.average(table.filled(end, j)[items, 0], weights=weights)) for end in asked.metric.bounds or ()
+            ]
         rows.append(
             LeaderboardRow(
                 **estimated(on_scale, p_value=None),

@@ -184,9 +184,9 @@ def held_with_missing(
     upward, decides = test.verdict == "above", too_much_missing(share)
     if test.verdict not in ("above", "below") or not share:
         return test, None
-    worst = table.ends()[0 if upward else 1]
-    if metric.is_cost() and not upward:
-        undone, could = decides, "a cost has no bound that limits what they could be"
+    worst = metric.low if upward else metric.high
+    if metric.bounds is None or worst is None:
+        undone, could = decides, "the metric has no bounds that limit what they could be"
     else:
         weights = np.full(n, 1 / n) if strata is None else strata.item_weights
         end = (float(weights @ table.filled(worst)[:, 0].copy()) * n + worst * n_absent) / (n + n_absent)

@@ -180,24 +180,6 @@ def test_nothing_bounds_what_is_missing_of_costs(scale: float) -> None:
     assert es.compare(turned, "old", "new").verdict == "worse"
 
 
-@pytest.mark.parametrize("declared", [False, True])
-def test_ratings_without_bounds_are_missing_between_the_lowest_and_the_highest_seen(declared: bool) -> None:
-    """A tenth of one side's ratings from 1 to 5 are missing: the answer is that of the declared scale."""
-    low, high = (1.0, 5.0) if declared else (None, None)
-    old, rest = [float(1 + i % 3) for i in range(60)], [float(4 + i % 2) for i in range(54)]
-    rows = rows_of("old", old), rows_of("new", [*[None] * 6, *rest])
-    data = data_of(*rows, kind="bounded" if declared else "continuous", low=low, high=high)
-    found, board = es.compare(data, "old", "new"), es.leaderboard(data)
-    assert (found.verdict, found.missing.open_below, found.missing.open_above) == ("better", False, False)
-    assert found.missing.rows[0].estimate == pytest.approx((6 * 1.0 + sum(rest) - sum(old)) / 60)
-    assert ("the lowest and the highest score seen stand for them" in found.missing.explanation) is not declared
-    assert board.best_if_missing == ()
-    (short,) = [row for row in board.rows if row.n_missing]
-    assert (short.missing_low, short.missing_high) == pytest.approx([(6 * end + sum(rest)) / 60 for end in (1, 5)])
-    caption = board.document().tables["missing"].caption
-    assert ("between the lowest and the highest score seen" in caption) is not declared
-
-
 def test_a_worse_candidate_that_also_lost_scores_passes_no_gate() -> None:
     found = es.compare(data(30, worse=True), "old", "new")
     assert (found.verdict, found.missing.withheld) == ("inconclusive", "worse")
