@@ -16,8 +16,8 @@ from evalstats.loaders.arena_cells import ANSWERS, UNKNOWN, VoteOutcome
 from evalstats.loaders.base import Head, Source
 from evalstats.loaders.blocks import TableBlock, delimited_blocks, own_name
 from evalstats.loaders.files import BadRow
-from evalstats.loaders.format_columns import series
 from evalstats.loaders.parquet_sizes import parquet_frames
+from evalstats.loaders.record_columns import series
 from evalstats.loaders.rows import told
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import as_text, text_of

@@ -37,7 +37,7 @@ from evalstats.loaders.arena_records import (
     column,
     texts,
 )
-from evalstats.loaders.format_columns import series
+from evalstats.loaders.record_columns import series
 from evalstats.loaders.roles import ROLES
 from evalstats.loaders.values import (
     as_dict,

@@ -11,7 +11,7 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.loaders.blocks import safe_name
 from evalstats.loaders.format import RECORDS, TABLE, FormatFile
-from evalstats.loaders.format_columns import number, unscored_where
+from evalstats.loaders.record_columns import number, unscored_where
 from evalstats.loaders.rows import Row, Said
 from evalstats.loaders.values import NO_VALUE, as_number, as_text
 

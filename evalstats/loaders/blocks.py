@@ -19,9 +19,8 @@ from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Head
 from evalstats.loaders.delimited import header_of, iter_frames
-from evalstats.loaders.files import BadRow, JsonItem, iter_json, json_lines, load_json
+from evalstats.loaders.files import BadRow, JsonItem, cell_value, iter_json, json_lines, load_json
 from evalstats.loaders.parquet_sizes import parquet_frames
-from evalstats.loaders.records import cell_value
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts
 
 Record = dict[str, object]

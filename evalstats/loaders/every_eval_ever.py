@@ -24,8 +24,8 @@ from evalstats.loaders.base import Frame, Head, Match, Rows, Source, plain_name,
 from evalstats.loaders.every_eval_ever_annex import FAULTS as ANNEX_FAULTS
 from evalstats.loaders.every_eval_ever_annex import Annex, ExportedSample, NotExportedError, annex_of
 from evalstats.loaders.format import Sign
-from evalstats.loaders.format_columns import amounts, counts, states
 from evalstats.loaders.published_numbers import PublishedRows, between
+from evalstats.loaders.record_columns import amounts, counts, states
 from evalstats.loaders.rows import Factors, GroupCounter, Ranges, Row, Said, held, metric_row, scored, told, unscored
 from evalstats.loaders.typed_records import TypedRecords, converted
 from evalstats.loaders.values import (

@@ -14,7 +14,7 @@ import tomllib
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import AnyStr, BinaryIO, cast
@@ -491,6 +491,18 @@ def loads(text: str | bytes, where: str) -> object:
             raise UnreadableFileError(f"{where}: is empty; a JSON document was expected") from error
         advice = "write the file again or leave it out"
         raise UnreadableFileError(f"{where}: is not JSON, or is cut off ({error}); {advice}") from error
+
+
+def cell_value(cell: object) -> object:
+    """Return what a cell of delimited text holds as JSON; other text, and what is no text, stays as it is.
+
+    >>> cell_value('{"a": 1}'), cell_value("2+2"), cell_value(3)
+    ({'a': 1}, '2+2', 3)
+    """
+    if isinstance(cell, str) and cell[:1] in {"{", "[", '"'}:
+        with suppress(UnreadableFileError):
+            return loads(cell, "")
+    return cell
 
 
 def _parsed(text: str) -> object:

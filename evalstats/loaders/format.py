@@ -19,13 +19,25 @@ import msgspec
 import polars as pl
 
 from evalstats.errors import UnreadableFileError
+from evalstats.loaders.arena_cells import VoteOutcome
 from evalstats.loaders.arena_records import Tally
 from evalstats.loaders.base import Frame, Head, Match, Rows, Shape, Source, in_batches, plain_name, readable_name
-from evalstats.loaders.files import load_json
-from evalstats.loaders.format_columns import MAKERS, InEvery, Sample, numbers, states, with_outcomes, with_said
+from evalstats.loaders.files import cell_value, load_json
 from evalstats.loaders.published_numbers import PublishedRows
-from evalstats.loaders.record_columns import RecordBlock, column_of, facts_of, judged, outcomes_of, record_of
-from evalstats.loaders.records import cell_value
+from evalstats.loaders.record_columns import (
+    MAKERS,
+    InEvery,
+    RecordBlock,
+    Sample,
+    column_of,
+    facts_of,
+    numbers,
+    outcomes_of,
+    record_of,
+    states,
+    with_outcomes,
+    with_said,
+)
 from evalstats.loaders.rows import Factors, GroupCounter, Ranges, RatingRows, Row, Said, told
 from evalstats.loaders.typed_records import TypedRecords, is_keyed
 from evalstats.loaders.values import as_dict, as_text, json_text
@@ -518,7 +530,7 @@ class Format(Generic[R]):
                 for sample in (() if self.rows is None else self.rows(record, file))
             )
             frames = self._frames_of_samples(samples, file)
-        yield from frames if self.table == "outcomes" else (judged(frame, file.tally) for frame in frames)
+        yield from frames if self.table == "outcomes" else (_judged(frame, file.tally) for frame in frames)
 
     def _declared(self, records: list[R], file: FormatFile[R]) -> pl.DataFrame:
         """Return the outcomes of a block, by where the declaration says that records have what."""
@@ -645,6 +657,26 @@ def _given(block: RecordBlock, frame: pl.DataFrame, metric: str, path: str) -> I
     if not path.startswith("_"):
         return block.scores({metric: path})
     return [(metric, frame[path].to_list())] if path in frame.columns else []
+
+
+def _judged(frame: pl.DataFrame, tally: Tally) -> pl.DataFrame:
+    """Return comparisons with their states, and take note of the labels that are no outcome."""
+    itself = pl.col("model_a") == pl.col("model_b")
+    none = itself | pl.col("outcome").is_null()
+    frame = frame.with_columns(
+        pl.when(~itself).then(name).alias(name)
+        for name in ("outcome", "strength", "preference")
+        if name in frame.columns
+    ).with_columns(
+        setting=pl.lit("lab"),
+        status=pl.when(none).then(pl.lit("unscored")).otherwise(pl.lit("scored")),
+        status_reason=pl.when(itself).then(pl.lit("a model against itself")).otherwise("status_reason"),
+    )
+    lost = frame.filter(none).group_by("value_raw", itself, maintain_order=True).len()
+    for raw, against_itself, n in lost.iter_rows():
+        tally.count_winner(VoteOutcome(raw=raw), against_itself=against_itself, n=n)
+    tally.n_votes += frame.height - int(lost["len"].sum())
+    return frame.drop("locator", strict=False)
 
 
 def by_folder(up: int = 0, first: Callable[[Path], bool] | None = None) -> Callable[[Sequence[Path]], Iterator[Source]]:

@@ -24,7 +24,7 @@ from evalstats.loaders.assumed import (
     with_others,
 )
 from evalstats.loaders.format import LOWER, SHARE, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import unscored_where
+from evalstats.loaders.record_columns import unscored_where
 
 _LABELS: Final = ("malicious", "benign")
 _NO_SEED: Final = "{n} rows have no seed_id; their plans count as a seed each"

@@ -27,7 +27,6 @@ from msgspec import UNSET, UnsetType
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, Source, readable_name
-from evalstats.loaders.format_columns import MAKERS, amounts, counts, sample_columns, texts, times, unscored_where
 from evalstats.loaders.inspect_log import (
     GRADER_ROLES,
     START,
@@ -39,7 +38,16 @@ from evalstats.loaders.inspect_log import (
     open_log,
     value_of,
 )
-from evalstats.loaders.record_columns import outcomes_of
+from evalstats.loaders.record_columns import (
+    MAKERS,
+    amounts,
+    counts,
+    outcomes_of,
+    sample_columns,
+    texts,
+    times,
+    unscored_where,
+)
 from evalstats.loaders.rows import Factors, GroupCounter, Ranges, Row, Said, scored, unscored
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import (

@@ -29,7 +29,6 @@ from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, plain_name, read_head, readable_name
 from evalstats.loaders.files import json_lines
 from evalstats.loaders.format import JSON, OBJECT, RECORDS, Sign
-from evalstats.loaders.format_columns import states, texts
 from evalstats.loaders.lm_eval_results import (
     BYPASS,
     LightevalResults,
@@ -39,7 +38,7 @@ from evalstats.loaders.lm_eval_results import (
     task_of_name,
 )
 from evalstats.loaders.open_llm_scores import V1_METRICS, leaderboard_metric, leaderboard_rows
-from evalstats.loaders.record_columns import RecordBlock, record_of
+from evalstats.loaders.record_columns import RecordBlock, record_of, states, texts
 from evalstats.loaders.rows import GroupCounter, Ranges, Row, Said, scored, unscored
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts, shortened

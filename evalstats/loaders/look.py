@@ -18,10 +18,9 @@ from evalstats.loaders.base import PARQUET_FAULTS, Head
 from evalstats.loaders.binder import NOTHING_FITS, Assignment, as_options, assigned
 from evalstats.loaders.blocks import EACH, SHOWN_COLUMNS, flat, listings, oriented, rows_at, seen
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, load_json
+from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.published_columns import has_items_across, is_absent
-from evalstats.loaders.records import cell_value
 from evalstats.loaders.roles import ROLES, SURE, is_called_score, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn, looks_like_score
 from evalstats.loaders.values import as_dict, as_list, as_number, dicts

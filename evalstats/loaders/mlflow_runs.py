@@ -10,7 +10,7 @@ from typing import Any
 
 from evalstats.errors import InputError
 from evalstats.loaders.frames import from_frame
-from evalstats.loaders.records import item_of
+from evalstats.loaders.rows import item_of
 from evalstats.loaders.values import as_number, word_score
 from evalstats.schema.data import EvalData
 

@@ -1,6 +1,8 @@
-"""What a loader makes its rows with: scores, metrics, repeated keys, notes, and the range of a metric's scores."""
+"""What a loader makes its rows with: scores, names of items, metrics, repeated keys, notes, and ranges of scores."""
 
+import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from math import inf, isfinite
@@ -10,13 +12,16 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from evalstats.loaders.values import as_list, as_number, as_text
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, json_text
 from evalstats.schema.columns import column_names
 from evalstats.schema.metrics import is_money_or_time
 
 _SHOWN = 5
 _HELD_CHARS = 200
 _AS_JSON: Final = json.JSONEncoder(default=str).encode
+_ITEM_CHARS: Final = 16
+_ENCODE: Final = msgspec.json.Encoder(order="sorted", enc_hook=str).encode
+_WHOLE_WITH_POINT: Final = re.compile(r"(-?\d+)\.0+")
 
 Row = dict[str, object]
 # What is said of an outcome: its score, or what else stands there, as `unscored` and `scored` say it.
@@ -46,6 +51,52 @@ def score_of(said: Said) -> float | None:
 def held(value: object) -> str | None:
     """Return a value as the file holds it, cut short; None where it is null or absent."""
     return None if value is None else _AS_JSON(value)[:_HELD_CHARS]
+
+
+def hashed(*parts: object) -> str:
+    """Name an item that has no id by what was asked, the same in every file.
+
+    >>> hashed({"q": "2+2", "n": 1}) == hashed({"n": 1, "q": "2+2"}) != hashed({"q": "2+2"})
+    True
+    """
+    return _digest(parts)
+
+
+def _digest(value: object) -> str:
+    try:
+        text = _ENCODE(value)
+    except (TypeError, UnicodeEncodeError):  # half of a character, or a key that is no text
+        text = json_text(value).encode()
+    return hashlib.sha256(text).hexdigest()[:_ITEM_CHARS]
+
+
+def item_of(*parts: object) -> str | None:
+    """Name an item by a digest of what was asked, as `hashed` does where a file may be delimited text; None where nothing was.
+
+    A number is the same as its text, since delimited text does not tell them apart, and 4.0 is 4.
+
+    >>> item_of({"q": 4}) == item_of({"q": "4.0"}), item_of({"q": 4}) == item_of({"q": 5}), item_of({}, None)
+    (True, False, None)
+    """
+    plain = [_plain(part) for part in parts]
+    if not any(plain):
+        return None
+    return _digest(plain)
+
+
+def _plain(value: object) -> object:
+    """Return a value without its nulls, and its numbers as text."""
+    if isinstance(value, dict):
+        return {
+            name: inner if type(inner) is str and inner[-1:] != "0" else _plain(inner)
+            for name, inner in as_dict(value).items()  # pyright: ignore[reportUnknownArgumentType]
+            if inner is not None
+        }
+    if isinstance(value, list):
+        return [_plain(part) for part in as_list(value)]  # pyright: ignore[reportUnknownArgumentType]
+    text = value if isinstance(value, str) else as_text(value)
+    whole = _WHOLE_WITH_POINT.fullmatch(text) if text and text[-1] == "0" and "." in text else None
+    return text if whole is None else whole[1]
 
 
 def metric_row(

@@ -6,7 +6,7 @@ left out; a JSON document that is cut off is refused.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -23,6 +23,7 @@ from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.delimited import header_of, iter_frames
 from evalstats.loaders.files import (
     JsonItem,
+    cell_value,
     check_objects,
     encoding_message,
     iter_json,
@@ -31,7 +32,7 @@ from evalstats.loaders.files import (
     loads,
     open_bytes,
 )
-from evalstats.loaders.records import cell_value, parquet_records
+from evalstats.loaders.parquet_sizes import parquet_frames
 from evalstats.loaders.values import as_text
 from evalstats.schema.data import Problem
 
@@ -52,6 +53,8 @@ _BLOCK_BYTES: Final = 8 << 20
 _PIECES: Final = 4
 _BLOCK_RECORDS: Final = 5_000
 _PIECE_RECORDS: Final = 500
+# Rows of results hold prompts and answers, so few are held at a time.
+_PARQUET_ROWS: Final = 1_000
 _PLACES: Final = 5
 _FAULTS: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _RAW: Final = msgspec.json.Decoder(list[Raw]).decode
@@ -413,6 +416,17 @@ class TypedRecords(Generic[R]):
             return converted(cast("object", value), self._record, strict=self.head.shape != "text")
         except msgspec.ValidationError as error:
             return str(error).replace("Object missing required field", "no").replace("`", "").lower()
+
+
+def parquet_records(path: Path, names: Collection[str] | None = None) -> Iterator[tuple[int, dict[str, object]]]:
+    """Yield (number from 0, members) of every row of a Parquet file; `names` are the columns to read, or None for all."""
+    try:
+        for first, frame in parquet_frames(path, _PARQUET_ROWS, lambda name, _: names is None or name in names):
+            yield from enumerate(frame.iter_rows(named=True), start=first)
+    except (ValueError, TypeError, OverflowError, MemoryError) as error:  # a value that Python cannot hold
+        raise UnreadableFileError(
+            f"{path}: is not a Parquet file that can be read ({error}); write it again, or fetch it again"
+        ) from error
 
 
 def is_keyed(at: Iterable[str]) -> bool:

@@ -11,8 +11,8 @@ import evalstats as es
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.formats.braintrust import FORMAT
-from evalstats.loaders.records import item_of
 from evalstats.loaders.registry import read, read_source, sniffed
+from evalstats.loaders.rows import item_of
 from evalstats.schema.data import EvalData
 from tests.loaders.trees import said as told
 

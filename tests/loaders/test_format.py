@@ -28,7 +28,7 @@ from evalstats.loaders.format import (
     Sample,
     Sign,
 )
-from evalstats.loaders.format_columns import number, numbers, series, verdict
+from evalstats.loaders.record_columns import number, numbers, series, verdict
 from evalstats.loaders.registry import loaders, read_source
 from evalstats.loaders.rows import as_row
 from evalstats.schema.data import EvalData

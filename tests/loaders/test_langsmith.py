@@ -10,8 +10,8 @@ import pytest
 import evalstats as es
 from evalstats.loaders.base import Head, Source, read_head, with_digest
 from evalstats.loaders.formats.langsmith import FORMAT, PAGE
-from evalstats.loaders.records import item_of
 from evalstats.loaders.registry import read, read_source, sniffed
+from evalstats.loaders.rows import item_of
 from evalstats.schema.data import EvalData
 from tests.loaders.trees import said as told
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from evalstats.loaders.base import plain_name
 from evalstats.loaders.format import FAILED, RECORDS, Format, FormatFile, Sample, Sign, by_folder
-from evalstats.loaders.format_columns import number
+from evalstats.loaders.record_columns import number
 from evalstats.loaders.rows import Row, Said, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import polars as pl
 
 from evalstats.loaders.format import Format, FormatFile, Sign
-from evalstats.loaders.format_columns import series, texts
+from evalstats.loaders.record_columns import series, texts
 from evalstats.loaders.values import as_text, numbers_of
 
 _SHAPES: Final = ("text", "lines", "array", "parquet")

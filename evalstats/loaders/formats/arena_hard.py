@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.format import JSON, Format, FormatFile, Scalar, Sign
-from evalstats.loaders.format_columns import texts
+from evalstats.loaders.record_columns import texts
 from evalstats.loaders.values import as_text
 
 UNNAMED_BASELINE: Final = "baseline (not named)"

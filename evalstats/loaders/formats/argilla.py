@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from evalstats.loaders.files import cell_value
 from evalstats.loaders.format import JSON, RECORDS, TABLE, Format, FormatFile, Sample, Sign
-from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_text
 

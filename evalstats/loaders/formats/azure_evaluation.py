@@ -12,10 +12,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from evalstats.loaders.format import Format, FormatFile, Sign
-from evalstats.loaders.format_columns import number
-from evalstats.loaders.record_columns import members_of
-from evalstats.loaders.records import item_of
-from evalstats.loaders.rows import Row, Said, held, unscored
+from evalstats.loaders.record_columns import members_of, number
+from evalstats.loaders.rows import Row, Said, held, item_of, unscored
 from evalstats.loaders.values import as_dict, as_number, as_text, dicts, get
 
 _SCORE: Final = re.compile(r"outputs\.(?P<evaluator>.+?)\.(?P<name>.+)")

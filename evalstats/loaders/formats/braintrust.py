@@ -15,10 +15,10 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.errors import UnreadableFileError
+from evalstats.loaders.files import cell_value
 from evalstats.loaders.format import HIGHER, OBJECT, RECORDS, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import number
-from evalstats.loaders.records import cell_value, item_of
-from evalstats.loaders.rows import Row, Said, held, unscored
+from evalstats.loaders.record_columns import number
+from evalstats.loaders.rows import Row, Said, held, item_of, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, first_line, get
 
 _PAGE: Final = frozenset({"input", "output", "expected"})

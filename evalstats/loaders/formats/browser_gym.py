@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Sign, by_folder
-from evalstats.loaders.format_columns import number
+from evalstats.loaders.record_columns import number
 from evalstats.loaders.rows import Row, score_of, unscored
 from evalstats.loaders.values import as_amount, as_count, as_text, first_line
 

@@ -15,8 +15,7 @@ from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source
 from evalstats.loaders.format import FAILED, HEADLINE, OBJECT, UNSCORED, Format, FormatFile, Sample, Sign
-from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row, Said, held, scored, unscored
+from evalstats.loaders.rows import Row, Said, hashed, held, scored, unscored
 from evalstats.loaders.typed_records import Other, Plain
 from evalstats.loaders.values import as_amount, as_dict, as_list, as_number, as_text, dicts, first_line, json_text
 from evalstats.schema.data import Problem

@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.format import Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.format_columns import number
+from evalstats.loaders.record_columns import number
 from evalstats.loaders.rows import Row, Said
 from evalstats.loaders.values import as_count, as_dict, as_list, as_text, as_time, as_whole
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from evalstats.loaders.format import FAILED, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import number
+from evalstats.loaders.record_columns import number
 from evalstats.loaders.rows import Row, Said, as_row, score_of, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, dicts, json_text
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.format import FAILED, HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import number
+from evalstats.loaders.record_columns import number
 from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_count, as_text, as_time, get, json_text
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Sign, by_folder
-from evalstats.loaders.format_columns import InEvery, number
+from evalstats.loaders.record_columns import InEvery, number
 from evalstats.loaders.rows import Row, Said, as_row, held, unscored
 from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get
 

@@ -21,7 +21,7 @@ from evalstats.errors import Option
 from evalstats.loaders.base import Source, plain_name, readable_name
 from evalstats.loaders.files import load_json
 from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.format_columns import MAKERS, counts, floats, texts
+from evalstats.loaders.record_columns import MAKERS, counts, floats, texts
 from evalstats.loaders.rows import Ranges, Row, held, unscored
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import (

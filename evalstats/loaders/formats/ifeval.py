@@ -15,9 +15,8 @@ from msgspec import Struct
 
 from evalstats.loaders.base import Source
 from evalstats.loaders.format import HEADLINE, RECORDS, SHARE, UNSCORED, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import verdict
-from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row, Said, held, unscored
+from evalstats.loaders.record_columns import verdict
+from evalstats.loaders.rows import Row, Said, hashed, held, unscored
 
 _READING: Final = re.compile(r"strict|loose")
 _PROPORTION: Final[Row] = {**SHARE, "kind": "proportion"}

@@ -15,9 +15,9 @@ from msgspec import UNSET
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head
+from evalstats.loaders.files import cell_value
 from evalstats.loaders.format import FAILED, TABLE, UNSCORED, Format, FormatFile, Sign
 from evalstats.loaders.inspect_ai import metrics_of, read_grade
-from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, Said
 from evalstats.loaders.values import as_count, as_dict, as_text, day_of
 

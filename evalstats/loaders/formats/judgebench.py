@@ -14,8 +14,8 @@ import polars as pl
 from msgspec import Struct
 
 from evalstats.loaders.format import HEADLINE, RECORDS, SHARE, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import Scores, sample_columns
 from evalstats.loaders.formats.llmbar import ORDERS, WITHOUT, JudgedOrder, together
+from evalstats.loaders.record_columns import Scores, sample_columns
 from evalstats.loaders.rows import Row, held
 from evalstats.loaders.values import as_list, as_text, get
 

@@ -11,9 +11,9 @@ from typing import Any, Final, cast
 from msgspec import ValidationError, convert
 
 from evalstats.errors import Option, UnreadableFileError
+from evalstats.loaders.files import cell_value
 from evalstats.loaders.format import Format, FormatFile, Sample, Sign
 from evalstats.loaders.formats.label_studio import UPSTREAM, ResultValue, take
-from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_text, as_time
 

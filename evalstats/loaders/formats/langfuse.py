@@ -14,11 +14,10 @@ from typing import Any, Final, cast
 import polars as pl
 from msgspec import UNSET, UnsetType
 
+from evalstats.loaders.files import cell_value
 from evalstats.loaders.format import FAILED, JSON, OBJECT, UNSCORED, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import number
-from evalstats.loaders.record_columns import members_of
-from evalstats.loaders.records import cell_value, item_of
-from evalstats.loaders.rows import Row, Said, held, score_of, unscored
+from evalstats.loaders.record_columns import members_of, number
+from evalstats.loaders.rows import Row, Said, held, item_of, score_of, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, get
 
 _SHAPES: Final = (*JSON, "text")

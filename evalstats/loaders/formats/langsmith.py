@@ -14,10 +14,10 @@ from typing import Any, Final, cast
 
 import polars as pl
 
+from evalstats.loaders.files import cell_value
 from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
 from evalstats.loaders.record_columns import members_of
-from evalstats.loaders.records import cell_value, item_of
-from evalstats.loaders.rows import Row, Said, held, unscored
+from evalstats.loaders.rows import Row, Said, held, item_of, unscored
 from evalstats.loaders.values import as_number, times_of
 
 _PREFIXES: Final = {"inputs": "in", "input": "in", "reference": "ref", "feedback": "score"}

@@ -13,8 +13,8 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct
 
+from evalstats.loaders.files import cell_value
 from evalstats.loaders.format import FAILED, HEADLINE, OBJECT, SHARE, UNSCORED, Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.records import cell_value
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, first_line, times_of
 

@@ -13,8 +13,7 @@ import polars as pl
 
 from evalstats.loaders.base import Source
 from evalstats.loaders.format import UNSCORED, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import number, verdict
-from evalstats.loaders.record_columns import members_of
+from evalstats.loaders.record_columns import members_of, number, verdict
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_text, get
 

@@ -18,8 +18,7 @@ from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, plain_name
 from evalstats.loaders.files import load_json
 from evalstats.loaders.format import HIGHER, LOWER, OBJECT, UNSCORED, Format, FormatFile, Sign
-from evalstats.loaders.records import item_of
-from evalstats.loaders.rows import Row, Said, held, unscored
+from evalstats.loaders.rows import Row, Said, held, item_of, unscored
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, first_line
 from evalstats.schema.data import Problem
 

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from evalstats.loaders.base import plain_name
 from evalstats.loaders.format import HEADLINE, Format, FormatFile, Sample, Sign, by_folder
-from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.rows import Row, hashed, held, unscored
 from evalstats.loaders.values import as_text, letter_grade
 
 _CORRECT: Final = "_correct"

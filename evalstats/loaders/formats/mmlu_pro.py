@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source
 from evalstats.loaders.format import HEADLINE, OBJECT, RECORDS, UNSCORED, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import texts
+from evalstats.loaders.record_columns import texts
 from evalstats.loaders.rows import held
 from evalstats.loaders.values import as_list, first_line
 

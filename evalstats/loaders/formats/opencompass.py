@@ -12,7 +12,7 @@ import polars as pl
 
 from evalstats.loaders.base import Source
 from evalstats.loaders.format import HEADLINE, OBJECT, UNSCORED, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import verdicts
+from evalstats.loaders.record_columns import verdicts
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_text, first_line
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstats.loaders.format import OBJECT, RECORDS, UNSCORED, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import InEvery, number, verdict
-from evalstats.loaders.records import item_of
-from evalstats.loaders.rows import Row, Said, held, unscored
+from evalstats.loaders.record_columns import InEvery, number, verdict
+from evalstats.loaders.rows import Row, Said, held, item_of, unscored
 from evalstats.loaders.values import as_text, dicts, get
 
 _TABLE: Final = (*RECORDS, "text")

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from evalstats.loaders.files import cell_value
 from evalstats.loaders.format import FAILED, OBJECT, RECORDS, UNSCORED, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import InEvery, number
-from evalstats.loaders.records import cell_value
+from evalstats.loaders.record_columns import InEvery, number
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, as_time, dicts, first_line
 

@@ -10,9 +10,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.format import HEADLINE, HIGHER, OBJECT, RECORDS, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import number, verdict
-from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Row, held, unscored
+from evalstats.loaders.record_columns import number, verdict
+from evalstats.loaders.rows import Row, hashed, held, unscored
 from evalstats.loaders.typed_records import Other
 from evalstats.loaders.values import as_amount, as_dict, as_number, as_text, as_time, dicts, first_line, get, shortened
 

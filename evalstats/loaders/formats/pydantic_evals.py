@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import InEvery, number, verdict
+from evalstats.loaders.record_columns import InEvery, number, verdict
 from evalstats.loaders.rows import Row, Said, held, unscored
 from evalstats.loaders.values import as_dict, as_text, dicts, first_line, get
 

@@ -13,8 +13,8 @@ import polars as pl
 from msgspec import Struct
 
 from evalstats.loaders.format import OBJECT, RECORDS, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import numbers, texts
-from evalstats.loaders.records import hashed
+from evalstats.loaders.record_columns import numbers, texts
+from evalstats.loaders.rows import hashed
 from evalstats.loaders.values import as_count, as_dict, as_list, as_text, json_text
 
 _UPSTREAM: Final = (

@@ -20,7 +20,7 @@ from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.format import HEADLINE, OBJECT, SHARE, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import unscored_where
+from evalstats.loaders.record_columns import unscored_where
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, as_whole, get
 from evalstats.schema.data import Problem

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import number
-from evalstats.loaders.records import hashed
-from evalstats.loaders.rows import Said, unscored
+from evalstats.loaders.record_columns import number
+from evalstats.loaders.rows import Said, hashed, unscored
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, day_of, dicts, get
 
 _NAME: Final = re.compile(

@@ -13,7 +13,7 @@ import polars as pl
 
 from evalstats.grammar import comma_list
 from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sign
-from evalstats.loaders.format_columns import texts
+from evalstats.loaders.record_columns import texts
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import as_dict, as_list, as_text, as_time, first_line
 

@@ -23,8 +23,8 @@ from msgspec import Struct
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Scalar, Sign
-from evalstats.loaders.format_columns import number
 from evalstats.loaders.formats.tau_bench import snapped
+from evalstats.loaders.record_columns import number
 from evalstats.loaders.rows import Row, Said, unscored
 from evalstats.loaders.values import (
     as_count,

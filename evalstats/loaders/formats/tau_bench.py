@@ -15,7 +15,7 @@ import polars as pl
 from msgspec import Struct
 
 from evalstats.loaders.format import Format, FormatFile, Scalar, Sign
-from evalstats.loaders.format_columns import number
+from evalstats.loaders.record_columns import number
 from evalstats.loaders.rows import Row, Said
 from evalstats.loaders.values import as_number, first_line
 

@@ -12,8 +12,7 @@ import polars as pl
 
 from evalstats.loaders.format import RECORDS, TABLE, Format, FormatFile, Sign
 from evalstats.loaders.record_columns import members_of
-from evalstats.loaders.records import item_of
-from evalstats.loaders.rows import Row
+from evalstats.loaders.rows import Row, item_of
 from evalstats.loaders.values import as_text
 
 _CALLS: Final = "_calls"

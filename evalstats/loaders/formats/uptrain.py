@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from evalstats.loaders.format import HIGHER, RECORDS, TABLE, Format, Sign
 from evalstats.loaders.record_columns import members_of
-from evalstats.loaders.records import item_of
-from evalstats.loaders.rows import Row
+from evalstats.loaders.rows import Row, item_of
 from evalstats.loaders.values import as_text
 
 _SCORE: Final = "score_"

@@ -13,7 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 from evalstats.loaders.format import FAILED, HEADLINE, UNSCORED, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import number
+from evalstats.loaders.record_columns import number
 from evalstats.loaders.rows import Row, Said
 from evalstats.loaders.values import as_text, letter_grade
 

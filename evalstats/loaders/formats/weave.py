@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from evalstats.loaders.format import FAILED, OBJECT, RECORDS, UNSCORED, Format, FormatFile, Sample, Sign
-from evalstats.loaders.format_columns import InEvery, number, verdict
-from evalstats.loaders.records import item_of
-from evalstats.loaders.rows import Row, Said, unscored
+from evalstats.loaders.record_columns import InEvery, number, verdict
+from evalstats.loaders.rows import Row, Said, item_of, unscored
 from evalstats.loaders.values import as_dict, as_text, dicts, first_line, get
 
 # weave:///entity/project/object/name:digest, and what a row of a dataset adds to it.

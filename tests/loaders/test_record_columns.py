@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct
 from evalstats.loaders.base import Source
 from evalstats.loaders.files import JsonItem, JsonMember, iter_json
 from evalstats.loaders.record_columns import values_at
-from evalstats.loaders.records import hashed
+from evalstats.loaders.rows import hashed
 
 
 class Inner(Struct, rename={"b": "0"}):
