@@ -575,11 +575,14 @@ class Format(Generic[R]):
         item = self.fields.get("item", "name")
         named = item.replace(" ", " or ") if isinstance(item, str) else "question"
         frame = file.named(frame, item=named) if self.table == "outcomes" else frame
-        frame = self._named(frame, file)
-        if self.repeated and "trial" not in frame.columns:
-            key = [name for name in ("run", "task", "item", "variant", "judge") if name in frame.columns]
-            frame = frame.with_columns(trial=file.trials(frame.select(key)))
-        return frame
+        return self._numbered(self._named(frame, file), file)
+
+    def _numbered(self, frame: pl.DataFrame, file: FormatFile[R]) -> pl.DataFrame:
+        """Return what outcomes share with their trial, where records of one run and item are its trials."""
+        if not self.repeated or "trial" in frame.columns:
+            return frame
+        key = [name for name in ("run", "task", "item", "variant", "judge") if name in frame.columns]
+        return frame.with_columns(trial=file.trials(frame.select(key)))
 
     def _frames_of_samples(
         self, samples: Iterable[tuple[int | None, Sample]], file: FormatFile[R]
@@ -594,9 +597,7 @@ class Format(Generic[R]):
             shared = columns_of_rows([of_all for _, (of_all, _) in batch], self.table, MAKERS)
             if "locator" not in shared.columns and batch[0][0] is not None:
                 shared = shared.with_columns(locator=file.locators.gather([place or 0 for place, _ in batch]))
-            if self.repeated and "trial" not in shared.columns:
-                key = [name for name in ("run", "task", "item", "variant") if name in shared.columns]
-                shared = shared.with_columns(trial=file.trials(shared.select(key)))
+            shared = self._numbered(shared, file)
             late = [each for each in said if isinstance(each, InEvery)]
             if late:
                 waits = pl.Series([isinstance(each, InEvery) for each in said])
