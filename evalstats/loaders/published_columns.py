@@ -67,7 +67,8 @@ _LEVEL_NAMES: Final = ("conf_level", "level", "confidence_level")
 # Numbers that say something of a model and are no score of it.
 _FACTS: Final = re.compile(
     r"(?:.*_)?(?:rank|position|place|params|parameters|param_count|size|size_b|params_b|year|avg_length|avg_tokens|"
-    r"output_length|context|context_length|context_window|max_tokens|max_output_tokens|max_input_tokens|rpm|tpm|cutoff)|#params|#"
+    r"output_length|context|context_length|context_window|max_tokens|max_output_tokens|max_input_tokens|rpm|tpm|cutoff)|#params|#|"
+    r"(?:n|num)_.*|.*_n"
 )
 # What a model costs to use is no score of it: a price, what so many tokens cost, or what goes in or out by the million.
 _PRICE: Final = frozenset(["price", "prices", "pricing"])

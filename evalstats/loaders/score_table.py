@@ -10,10 +10,11 @@ from typing import Final, cast
 from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.binder import assigned
+from evalstats.loaders.binder import assigned, made_of_two
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
 from evalstats.loaders.column_map import NO_SCORE, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_cells
+from evalstats.loaders.expressions import expressions
 from evalstats.loaders.files import HEAD_BYTES, json_lines, load_json
 from evalstats.loaders.look import records_of_head
 from evalstats.loaders.published_columns import (
@@ -35,8 +36,8 @@ from evalstats.loaders.published_columns import (
 from evalstats.loaders.published_numbers import LEVEL, PublishedRows, between, certainty_in
 from evalstats.loaders.roles import ROLES, are_sides, is_called_score, names_a_model, plain
 from evalstats.loaders.rows import Row
-from evalstats.loaders.sampled_column import Record
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of
+from evalstats.loaders.sampled_column import Record, SampledColumn
+from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, day_of
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import UNNAMED, Problem
 from evalstats.schema.metrics import says_percent
@@ -72,6 +73,18 @@ class ScoreRows:
         n_short = sum(len(record) < len(self.columns) for record in self.records) if head.shape == "text" else 0
         if n_short:
             self.notes.append(f"rows that end before the last column, whose missing cells give no number: {n_short}")
+
+    def add_shares(self, map_: ColumnMap) -> None:
+        """Put a share, with its n, in the place of the two counts that a map makes it of."""
+        for name, each in expressions(map_, self.columns).items():
+            counts = [(as_count(row.get(each.first)), as_count(row.get(each.second))) for row in self.records]
+            shares = [part / whole if part is not None and whole else None for part, whole in counts]
+            kept = [column for column in self.columns if column not in {each.first, each.second}]
+            self.columns = [*kept, name, "n"]
+            self.records = [
+                {**{column: row.get(column) for column in kept}, name: share, "n": whole}
+                for row, share, (_, whole) in zip(self.records, shares, counts, strict=True)
+            ]
 
 
 def _bounded(head: Head, records: Iterable[Record]) -> Iterator[Record]:
@@ -270,6 +283,7 @@ class ScoreTableLoader(SingleFileLoader):
         if of_one:
             table.columns = ["model", *table.columns]
             table.records = [{"model": source.called, **table.records[0]}]
+        table.add_shares(self.column_map)
         roles = published_in(table.columns, table.records) if {*self.column_map.columns} <= {"score"} else ""
         if isinstance(roles, str):
             roles = published_in(table.columns, table.records, self.column_map)
@@ -287,6 +301,12 @@ class ScoreTableLoader(SingleFileLoader):
                     f"{comma_list(metric.column for metric in roles.metrics)}"
                 )
             roles.metrics = [metric for metric in roles.metrics if metric.column in scores]
+        scored = [SampledColumn(metric.column, table.records) for metric in roles.metrics]
+        table.notes += [
+            f"counts make a share: {Option('map', made.name, of='score')}"
+            for made in made_of_two([column for column in scored if column.numbers])
+            if "/" in made.name
+        ]
         numbers = PublishedRows(scale=self.column_map.scale)
         notes = _add_all(table.records, roles, UNNAMED if unnamed or of_one else source.stem, numbers, self.column_map)
         if not numbers.rows:

@@ -12,6 +12,7 @@ from evalstats.errors import InputError
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import everything_said
 
 COUNTS = "variant,users,conversions\nA,1000,120\nB,1010,151\n"
 ANSWERS = "qid,gold,pred\n1,yes,yes\n2,no, no\n3,maybe,yes\n4,no,\n"
@@ -113,3 +114,20 @@ def test_a_frame_has_expressions_too() -> None:
     frame = pl.DataFrame({"qid": ["a", "b"], "gold": [1, 0], "pred": [1, 1]})
     data = es.from_frame(frame, item="qid", score="pred==gold", model="@m")
     assert data.outcomes["score"].to_list() == [1.0, 0.0]
+
+
+def test_published_counts_make_shares_with_their_n(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("model,correct,total\ngpt-4o,405,500\nclaude-3,395,500\n", encoding="utf-8")
+    assert "counts make a share: --map score=correct/total" in everything_said(read(path))
+    found = read(path, column_map=ColumnMap.from_options(["score=correct/total"])).aggregates
+    assert found.select("model", "metric", "estimate", "n").rows() == [
+        ("gpt-4o", "correct/total", 0.81, 500),
+        ("claude-3", "correct/total", 0.79, 500),
+    ]
+
+
+def test_a_count_beside_rates_is_no_metric(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("model,ndcg,n_queries,Scenarios (n)\na,0.51,200,12\nb,0.44,200,12\n", encoding="utf-8")
+    assert set(read(path).aggregates["metric"]) == {"ndcg"}
