@@ -205,6 +205,13 @@ def test_a_table_with_a_row_for_each_system_is_published(tmp_path: Path) -> None
     assert set(read(path).aggregates["model"]) == {"Gold", "Templ"}
 
 
+def test_a_title_above_two_sides_changes_nothing_below(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel", reason="spreadsheets need fastexcel")
+    sides = [("ID", "Old", "New"), *((k, 1, k % 2) for k in range(20))]
+    titled = excel(tmp_path / "t.xlsx", T=[("Eval of January",), ("",), *sides])
+    assert read(titled).outcomes["model"].unique().sort().to_list() == ["New", "Old"]
+
+
 def test_a_cell_of_a_spreadsheet_is_read_whatever_stands_above_it(tmp_path: Path) -> None:
     pytest.importorskip("fastexcel", reason="spreadsheets need fastexcel")
     rows = [("id", "model", "ok"), *((f"q{k}", "m", 1 / 3 if k < 300 else "fail") for k in range(330))]
