@@ -99,7 +99,8 @@ def computed(
     """
     found = expressions(map_, columns)
     shares = [name for name, each in found.items() if each.sign == _OF]
-    alone = shares[0] if len(shares) == 1 and {"trial", "n_trials"}.isdisjoint({*columns, *map_.columns}) else ""
+    known = {"trial", "n_trials"} & {*columns, *map_.columns} - {found[name].second for name in shares}
+    alone = shares[0] if len(shares) == 1 and not known else ""
     by_item = bool(alone) and map_.makes("item")
 
     def add(block: TableBlock) -> TableBlock:
@@ -111,29 +112,27 @@ def computed(
             frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String).gather(codes))
         if alone and not by_item:
             frame = frame.with_columns(block.cells(found[alone].second).alias("n_trials"))
-        made = replace(block, frame=frame, texts=block.texts | {*found})
+        made = replace(block, frame=frame, texts=block.texts.union(found))
         return _of_items(made, alone, called) if by_item else made
 
-    return (
-        map_.overlaid(ColumnMap.from_pairs([("item", "item")])) if by_item else map_
-    ), add if found else lambda block: block
+    return map_.overlaid(ColumnMap.from_pairs([("item", "item")] if by_item else [])), add
 
 
 def _of_items(block: TableBlock, share: str, called: str) -> TableBlock:
     """Return a row for each of the trials that the rows of a block count, with the score 1 for as many as they say."""
-    counts = [[as_count(part) for part in (cell or "").split(_OF)] for cell in block.frame[share]]
-    for place, pair in zip(block.places, counts, strict=True):
-        n_right, n = (*pair, None)[:2]
-        if n_right is None or n is None or n_right > n:
+    pairs = [(cell or "").partition(_OF) for cell in block.frame[share]]
+    counts = [(as_count(first), as_count(second)) for first, _, second in pairs]
+    n_right, n_all = ([each[k] or 0 for each in counts] for k in (0, 1))
+    for place, (first, second) in zip(block.places, counts, strict=True):
+        if first is None or not second or first > second:
             raise InputError(
-                f"{share} is no count of another in a row ({place}); for a share of an item's trials name the item"
+                f"{share} is no count of another at {place}; for a share of an item's trials name the item"
             )
-    totals = [n or 0 for _, n in counts]
-    if sum(totals) > _MOST_ITEMS:
+    if sum(n_all) > _MOST_ITEMS:
         raise InputError(f"{share} counts more than {_MOST_ITEMS:,} items; give a row for each")
-    rows = np.repeat(np.arange(len(totals)), totals)
-    number = np.concatenate([np.arange(n) for n in totals])
-    right = number < np.repeat([n_right or 0 for n_right, _ in counts], totals)
+    rows = np.repeat(np.arange(len(n_all)), n_all)
+    number = np.concatenate([np.arange(n) for n in n_all])
+    right = number < np.repeat(n_right, n_all)
     places = block.places.gather(rows)
     item = pl.select(pl.format("{}:{}.{}", pl.lit(called), places, pl.Series(number))).to_series()
     frame = block.frame[rows].with_columns(item.alias("item"), pl.Series(share, right).cast(pl.Int64).cast(pl.String))

@@ -66,13 +66,24 @@ def test_counts_of_an_a_b_test_are_items_of_their_own(table: Any) -> None:
     assert (said.conf_low, said.conf_high) == (by_hand.conf_low, by_hand.conf_high)
 
 
+def test_the_count_may_be_called_as_our_own(table: Any) -> None:
+    data = table("variant,n_trials,passed\nA,10,4\nB,20,5\n", "item=#row", "model=variant", "score=passed/n_trials")
+    assert data.outcomes.height == 30
+
+
 @pytest.mark.parametrize(
     ("rows", "why"),
-    [("A,10,12", "conversions/users is no count of another"), ("A,2000000,1", "counts more than 1,000,000 items")],
+    [
+        ("A,10,12", "conversions/users is no count of another at 2"),
+        ("A,0,0", "is no count of another"),
+        ("A,,1", "is no count of another"),
+        ("A,1/2,1", "is no count of another"),
+        ("A,2000000,1", "counts more than 1,000,000 items"),
+    ],
 )
 def test_what_counts_nothing_is_refused(table: Any, rows: str, why: str) -> None:
     with pytest.raises(InputError, match=why):
-        table(f"variant,users,conversions\n{rows}\nB,10,1\n", "score=conversions/users")
+        table(f"variant,users,conversions\n{rows}\nB,10,1\n", "score=conversions/users", "item=#row", "model=variant")
 
 
 def test_a_column_of_that_name_is_that_column(table: Any) -> None:
