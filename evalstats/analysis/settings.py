@@ -492,6 +492,7 @@ def _source(name: str, files: Sequence[str], settings: Settings) -> str:
     if settings.finds_columns:
         names = names_in(settings.options)._asdict()
         told |= {key: _literal([*own]) for key, own in names.items() if own}
+        told["question"] = _literal(settings.question)
     return _call("es.read", [*map(_literal, files), *(f"{key}={value}" for key, value in told.items() if value)])
 
 

@@ -255,6 +255,7 @@ def load(
     input_format: str | None = None,
     narrow: Narrow | None = None,
     asked: Mapping[str, Any] | None = None,
+    question: str = "",
     alongside: Sequence[Path] = (),
     full: bool = False,
     quiet: bool = False,
@@ -263,7 +264,7 @@ def load(
     """Read a store, or files; say what could not be read unless it is told later; keep the rows that --where names.
 
     A store alone is read as far as `narrow` says; beside files it is read whole. `asked` are the options of the question, whose
-    names help to find the columns of a plain table, as the folders `alongside` do that it compares these with.
+    names help to find the columns of a plain table, as its own does, and the folders `alongside` that it compares these with.
     """
     from evalstats.schema.data import combine
     from evalstats.store.manifest import is_store
@@ -295,6 +296,7 @@ def load(
                 sides=names.sides,
                 metrics=names.metrics,
                 factors=names.factors,
+                question=question,
                 alongside=[path for path in alongside if not is_store(path)],
                 coded=alone is not None,
                 without=alone.of_rows() if alone else (),
@@ -415,7 +417,7 @@ def two_sides(
 
     first, second = names
     if (first is None or second is None) and len(targets) == 1 and not store and not is_store(targets[0]):
-        data = load(targets, store=store, **reading)
+        data = load(targets, store=store, question="compare", **reading)
         data = data.trials_from_runs() if trials_from_runs else data
         first, second = only_two(data, names, where=str(targets[0]))
         told = f"note: {targets[0]}: holds two systems; {first!r} is the baseline and {second!r} the candidate"
@@ -429,7 +431,7 @@ def two_sides(
             "compare DATA --baseline A --candidate B"
         )
     if first is not None and second is not None:
-        data = load(targets, store=store, narrow=narrow, **reading)
+        data = load(targets, store=store, narrow=narrow, question="compare", **reading)
     elif store is not None:
         data, (first, second) = load((), store=store, narrow=narrow, **reading), map(str, targets)
     else:

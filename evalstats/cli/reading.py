@@ -117,6 +117,7 @@ class Reading(DataForm):
             input_format=self.input_format,
             narrow=call.narrow(self.where, single=self.trials_from_runs),
             asked=call.given,
+            question=call.question.name,
             full=call.full,
             quiet=call.quiet,
         )
@@ -272,6 +273,7 @@ class Ballots(DataForm):
             store=self.store,
             columns=columns,
             input_format=self.input_format,
+            question=call.question.name,
             full=call.full,
             quiet=call.quiet,
         )

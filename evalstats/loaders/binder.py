@@ -9,6 +9,7 @@ shown as the maps that would use them.
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain, combinations, permutations, product
 from typing import Final
 
@@ -46,6 +47,7 @@ from evalstats.loaders.sampled_column import (
     ABSENT,
     ASKED_FOR,
     COUNTED,
+    GUESS,
     ID_CHARS,
     MOST_OF_ONE,
     MOST_SIDES,
@@ -64,17 +66,21 @@ from evalstats.schema.columns import KEYS
 _LOOKED_AT: Final = 200
 _MOST: Final = 6
 # A role of less weight than this is asked about, and so is an assignment that another comes this near to.
-_ENOUGH, _MARGIN = 0.65, 0.15
+_ENOUGH, _MARGIN, _ARM = 0.65, 0.15, 0.55
 # What two columns make is a score that is asked about.
 _OFFERED: Final = 0.6
 _VERBS: Final = frozenset({"has", "is", "was", "contains", "includes", "uses", "needs", "requires"})
 _SOMEBODY: Final = frozenset(
     {"user", "session", "visitor", "participant", "customer", "respondent", "conversation", "chat"}
 )
+# These questions need two systems at least.
+_COMPARE: Final = frozenset({"compare", "leaderboard"})
 # What may be answered is no side of a vote.
 _OPTIONS: Final = frozenset({"choice", "choices", "option", "options"})
 _CORE: Final = frozenset({"item", "score", "model"})
 _KEY: Final = frozenset(KEYS["outcomes"])
+# How surely a column of criteria names metrics by its name.
+_CRITERION: Final = 0.7
 # What speaks against an item that no two systems share, and the like.
 _APART: Final = 0.5
 # Of a wider table those columns are looked at that are called like something, and the first of the others.
@@ -95,20 +101,21 @@ def as_options(pairs: Iterable[str]) -> str:
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a column map that fit a table, and how well they do.
 
-    `is_sure` says that each role is clear, and of the best that nothing rivals it; `published` that no row is an item. Two that
-    read the same rows alike have the same in `reads`.
+    `is_sure` says that each role is clear by its name, too, and of the best that nothing rivals it; `published` that no row is an
+    item. `n_systems` is how many systems are seen. Two that read the same rows alike have the same in `reads`.
     """
 
     options: tuple[str, ...]
     weight: float = 0.0
     is_sure: bool = False
     published: bool = False
+    n_systems: int = 1
     reads: tuple[object, ...] = ()
 
     @property
-    def is_whole(self) -> bool:
-        """Whether columns were found for all that a table must have."""
-        return not any(option.endswith("=COLUMN") for option in self.options)
+    def lacks(self) -> list[str]:
+        """The roles that no column was found for; what lacks none may be offered."""
+        return [option.removesuffix("=COLUMN") for option in self.options if option.endswith("=COLUMN")]
 
 
 NOTHING_FITS: Final = Assignment(options=("item=COLUMN", "score=COLUMN"))
@@ -147,7 +154,7 @@ def assigned(
     ]
     if not found:
         return [NOTHING_FITS]
-    if given is None and (votes := _votes(found)):
+    if given is None and (votes := _votes(found, asked)):
         return [votes]
     fits = _Table(found, asked, given or ColumnMap()).fits()
     if "item" not in (given or ColumnMap()).columns:
@@ -176,11 +183,13 @@ def _published(columns: Sequence[str], records: Sequence[Record]) -> list[Assign
     return [Assignment(options=options, weight=weight, is_sure=is_sure, published=True, reads=("published",))]
 
 
-def _votes(columns: Sequence[SampledColumn]) -> Assignment | None:
+def _votes(columns: Sequence[SampledColumn], asked: AskedNames) -> Assignment | None:
     """Return how a table of votes is read, by the names of its two sides and who won, or by what the cells say; None for none.
 
-    It is sure where systems meet again and again, and each cell of a column that is called like it says who won.
+    It is sure where systems meet again and again, and each cell of a column that is called like it says who won. Where
+    that is not sure, and no column has the usual name of a winner, only a question about votes takes one for it.
     """
+    of_votes = asked.question == "arena"
     by_words = {column.words: column for column in columns}
     told = next((c for name in ROLES["rater"].names if (c := by_words.get(name))), None)
     item = next((column for column in columns if column.is_complete and column.words in ASKED), None)
@@ -191,7 +200,7 @@ def _votes(columns: Sequence[SampledColumn]) -> Assignment | None:
     names = [
         c
         for c in columns
-        if c.cells and not c.numbers and c.chars < ID_CHARS and _OPTIONS.isdisjoint(c.tokens)
+        if c.cells and c.scored < 1 and c.chars < ID_CHARS and _OPTIONS.isdisjoint(c.tokens)
         if (ANSWERS | JUDGES).isdisjoint(c.tokens) or (c.holds_models and JUDGES.isdisjoint(c.tokens))
     ]
     for pair in combinations(names, 2):
@@ -212,11 +221,13 @@ def _votes(columns: Sequence[SampledColumn]) -> Assignment | None:
             met = pair[0].levels | pair[1].levels
             systems = 3 * len(met) <= len(pair[0].values) and not any(map(is_score, met))
             plainly = winner in called and ANSWERS.isdisjoint(winner.tokens) and _says_who_won(winner, pair)
-            return Assignment(options=options, is_sure=systems and plainly and all(c.is_complete for c in pair))
+            is_sure = systems and plainly and all(c.is_complete for c in pair)
+            if of_votes or is_sure or winner is None or winner.named("winner") == 1:
+                return Assignment(options=options, is_sure=is_sure)
     # Of three columns of names one may say which of the others won, whatever they are called.
     few = [column for column in names if 4 * len(column.levels) <= len(column.values) > MOST_OF_ONE][:MOST_SIDES]
     for first, second in combinations(few, 2):
-        for winner in few:
+        for winner in few if of_votes else ():
             apart = first.values != winner.values != second.values != first.values
             if apart and winner.levels & (first.levels | second.levels) and _says_who_won(winner, (first, second)):
                 won = (f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *beside)
@@ -244,6 +255,7 @@ class _Table:
     def __init__(self, columns: Sequence[SampledColumn], asked: AskedNames, given: ColumnMap) -> None:
         self.asked, self.given = asked, given
         self.n_rows = len(columns[0].values)
+        self.compares = asked.question in _COMPARE
         taken = {column_named(each) for name, found in given.columns.items() for each in found if name not in _CORE}
         self.columns = [column for column in columns if column.name not in taken]
         self.free = [column for column in self.columns if column.name not in asked.factors]
@@ -268,20 +280,30 @@ class _Table:
             plainly = weight >= SURE and not (JUDGES & column.tokens and column.holds_models)
             # What is called name names metrics where something else names the items.
             by_chance = column.words == "name" and self.n_rows > 2
-            if few and (plainly or (by_chance and any(c is not column and c.as_item >= 0.85 for c in self.like_items))):
+            # Criteria are metrics where each item has several.
+            items = [c for c in self.like_items if c is not column]
+            criteria = weight == _CRITERION and any(_vary_in(column, [c]) for c in items)
+            if few and (plainly or criteria or (by_chance and any(c.as_item >= 0.85 for c in items))):
                 return column
         return None
 
     def fits(self) -> list[Assignment]:
         """Return every assignment of the likeliest columns."""
-        items, models = self._items(), self._models()
+        items = self._items()
         scores = [*((weight, columns, "score") for weight, columns in self._scores()), *self._levels()]
         found = [
             fit
-            for item, group, model in product(items, scores, models)
+            for item, group, model in product(items, scores, self.models)
             if (fit := self._long(item, group, model)) is not None
         ]
-        return [*found, *self._wide(items)]
+        found += self._wide(items)
+        # Of readings with one system and with several, those that can answer the question.
+        if not self.compares or max(found, key=lambda fit: fit.weight, default=NOTHING_FITS).is_sure:
+            return found
+        several = [fit for fit in found if fit.n_systems > 1 and not fit.lacks]
+        return several or [
+            replace(fit, options=(*fit.options, "model=COLUMN")) if fit.n_systems == 1 else fit for fit in found
+        ]
 
     def _fixed(self, role: str) -> SampledColumn | None:
         wanted = [column_named(each) for each in self.given.columns.get(role, ())]
@@ -316,7 +338,7 @@ class _Table:
         factors = [c for c in self.columns if c.name in self.asked.factors or c is column]
         return any(
             model not in factors and len({*zip(*(c.values for c in (*factors, model)), strict=True)}) == self.n_rows
-            for _, model in self._models()
+            for _, model in self.models
             if model is not None and len(model.levels) > 1
         )
 
@@ -345,7 +367,21 @@ class _Table:
         asked = tuple(c for c in pool if c.name in self.asked.metrics and c.as_score(self.asked) and "," not in c.name)
         if len(asked) > 1:
             return [(ASKED_FOR, asked)]
-        weighed = _ranked(pool, lambda column: column.as_score(self.asked), most=len(pool))
+        # Where the score itself is blank, nothing that is less surely called one stands in its place.
+        blank = max((c.named("score") for c in pool if c.is_blank), default=0.0)
+        pool = [c for c in pool if max(c.named("score"), ASKED_FOR * (c.name in self.asked.metrics)) >= blank]
+        # One of several that are merely numbered is no score by itself.
+        n_alike = Counter(c.kind for c in pool if c.scored == 1 and c.words not in ROLES["score"].names)
+        alone = [c for c in pool if n_alike[c.kind] < 2 or c.name in self.asked.metrics]
+        # What another column follows from is a setting, and so is that one.
+        n_same = Counter(c.partition for c in alone if c.numbers and len(c.levels) > 2)
+        alone = [c for c in alone if n_same[c.partition] < 2 or c.named("score") or c.name in self.asked.metrics]
+        weighed = _ranked(alone, lambda column: column.as_score(self.asked), most=len(pool))
+        # A score of each metric differs between the metrics of an answer.
+        item = next((column for _, column in self._items() if column is not None), None)
+        within = [c for c in (item, *(c for _, c in self.models)) if c is not None]
+        if self.metric is not None and any(_vary_in(c, within) for _, c in weighed):
+            weighed = [pair for pair in weighed if _vary_in(pair[1], within)]
         sure = {
             c.name
             for weight, c in weighed
@@ -355,6 +391,9 @@ class _Table:
         first = Counter(c.words.split("_")[0] for c in self.columns if c.name in sure)
         scored = {word for word in SCORERS if first[word] > 1}
         sure |= {c.name for _, c in weighed if c.words.split("_")[0] in scored and c.is_measured and "," not in c.name}
+        only = len(weighed) == 1 and weighed[0][1].named("score") > 0
+        # What nothing calls a score is a guess, which only the one column makes that can be one.
+        weighed = [pair for pair in weighed if pair[0] > GUESS or pair[1].name in sure or len(weighed) == 1]
         named = [column for column in self.columns if column.name in sure]
         # The score itself stands beside what it was at first (`initial_is_correct`).
         named = [c for c in named if not any(c.words.endswith(f"_{other.words}") for other in named)]
@@ -369,14 +408,15 @@ class _Table:
             rest = [pair for pair in weighed if pair[1] not in named]
             top = max(weight for weight, column in weighed if column in named)
             return [(top, tuple(named)), *((weight, (column,)) for weight, column in rest[:_MOST]), (0.0, ())]
-        only = len(weighed) == 1 and weighed[0][1].named("score") > 0
         weighed = [(weight + 0.3 * (only and weight < SURE), column) for weight, column in weighed[:_MOST]]
         if not any(weight >= _OFFERED for weight, _ in weighed):
             used = {*chain.from_iterable(self.made.values())}
             weighed = [*((_OFFERED, c) for c in self.made), *(pair for pair in weighed if pair[1] not in used)]
         return [*((weight, (column,)) for weight, column in weighed), (0.0, ())]
 
-    def _models(self) -> Sequence[Weighed]:
+    @cached_property
+    def models(self) -> Sequence[Weighed]:
+        """The columns that may name the models, the likeliest first, and None for none."""
         if {"model"} & {*self.given.columns, *self.given.constants}:
             return [(ASKED_FOR, self._fixed("model"))]
         pool = [column for column in self.free if column is not self.metric]
@@ -398,35 +438,44 @@ class _Table:
         taken = {*chosen}
         rest = [column for column in self.columns if column not in taken]
         apart, is_key, against = ((), True, 0.0) if item is None else self._apart(item, model, rest)
+        # What may be the model is that where nothing else is, and no version of an item.
+        if (
+            model is None
+            and apart
+            and {apart[0].partition("=")[2]} & {c.source for _, c in self.models if c is not None}
+        ):
+            return None
         if item is not None and item.words in ASKED and is_key and item_weight > 0.3:
             item_weight += 0.25
         given = {*self.given.columns, *self.given.constants}
-        options = [f"item={item.source if item else ROW if scores else 'COLUMN'}"]
+        # What is called like an arm is one where systems are compared and nothing else names them.
+        told = model is None or model_weight >= (_ARM if self.compares else _ENOUGH)
+        # Rows are numbered where nothing could be the item, nor was rated by several persons, and they hold no averages.
+        averages = {f"{c.words}_{word}" for c in scores for word in ("sd", "std", "stdev", "se", "stderr", "std_err")}
+        of_items = any(c.as_item >= 0.4 or c.named("item") for c in self.like_items - {*scores}) or any(
+            (c.named("rater") and JUDGES & c.tokens) or c.words in averages for c in rest
+        )
+        plain = told and bool(scores) and (model is not None or score_weight > GUESS)
+        countable = "item" in given or (plain and not of_items)
+        is_found = countable if item is None else against < _APART
+        options = [f"item={'COLUMN' if not is_found else item.source if item else ROW}"]
         options += [f"{called}={self._listed(scores, called) or 'COLUMN'}"]
         options += [f"model={model.source}"] if model is not None else []
         options += apart
         options = [option for option in options if option.partition("=")[0] not in given]
         options += self._beside(item, scores, rest, options)
-        # Rows are numbered where nothing could be the item: those of one system, and of users who each met one.
-        nothing = not self.like_items - {*scores}
+        # Those of one system are numbered without a question, and those of users who each met one.
         unpaired = model is None or any(_SOMEBODY & column.tokens and column.is_complete for column in rest)
         unpaired |= "score" in given and any(all("/" in cell for cell in column.cells) for column in scores)
-        # A spread beside a score is that of an average.
-        spreads = {
-            f"{column.words}_{word}" for column in scores for word in ("sd", "std", "stdev", "se", "stderr", "std_err")
-        }
-        averaged = any(column.words in spreads for column in rest)
-        numbered = (
-            not averaged and item is None and ("item" in given or (unpaired and nothing and score_weight >= SURE))
-        )
+        numbered = item is None and ("item" in given or (unpaired and score_weight >= SURE))
         repeated = apart[:1] == (f"trial={ORDER}",)
         is_clear = (
-            (item_weight >= _ENOUGH or numbered)
+            is_found
+            and (item_weight >= _ENOUGH or numbered)
             and (score_weight >= _ENOUGH and bool(scores))
-            and (model is None or (model_weight >= _ENOUGH and model.is_complete))
+            and (told and (model is None or model.is_complete))
             and (not apart or repeated or self._tells_plainly(apart[0]))
             and (is_key or repeated)
-            and against < _APART
             and self.n_rows > 0
         )
         reads = (
@@ -436,7 +485,14 @@ class _Table:
             None if model is None or len(model.levels) == 1 else model.partition,
         )
         weight = item_weight + score_weight + model_weight - against
-        return Assignment(options=tuple(options), weight=weight, is_sure=is_clear, reads=reads)
+        sides = model or next((c for c in rest if f"system={c.source}" in apart), None)
+        return Assignment(
+            options=tuple(options),
+            weight=weight,
+            is_sure=is_clear,
+            n_systems=1 if sides is None else len(sides.levels),
+            reads=reads,
+        )
 
     def _apart(
         self, item: SampledColumn, model: SampledColumn | None, rest: Sequence[SampledColumn]
@@ -546,7 +602,9 @@ class _Table:
             doubt = absent or any(column in rivals for column in rest)
             clear = of_item >= _ENOUGH and sure and told and not doubt and self.n_rows > 0
             reads = (None if item is None else item.partition, "models", text)
-            found.append(Assignment(options=options, weight=weight + of_item, is_sure=clear, reads=reads))
+            found.append(
+                Assignment(options=options, weight=weight + of_item, is_sure=clear, n_systems=len(columns), reads=reads)
+            )
         return found
 
     def _side_by_side(self) -> Iterator[_Models]:
@@ -558,14 +616,17 @@ class _Table:
         wanted = [column for column in numbers if column in wanted or _is_another_side(column, wanted)]
         by_model = [column for column in numbers if names_a_model(column.name)]
         by_side = [column for column in numbers if SIDES & column.tokens]
+        by_side = by_side if len({SIDES & column.tokens for column in by_side}) == len(by_side) else []
         # What is called like the score of a side is the score of another one: `rag_score` beside `baseline_score`.
         tails = {c.words.removeprefix(side) for c in by_side for side in SIDES if c.words.startswith(f"{side}_")}
         tail = tails.pop() if len(tails) == 1 else ""
         by_side = [c for c in numbers if c.words.endswith(tail)] if tail else by_side
-        by_row = any(weight >= SURE for weight, _ in self._models())
+        by_row = any(weight >= SURE for weight, _ in self.models)
+        others = any(column is not None and column not in numbers for _, column in self.models)
         long = any(c.named("score") for c in numbers) or by_row
-        named_so = len(by_side) == 2 and {c.words.removesuffix(tail) for c in by_side} <= SIDES
-        named_so = named_so and not (by_row if tail else long)
+        head = _shared_start([c.words for c in by_side]) if by_side and not tail else ""
+        named_so = len(by_side) == 2 and {c.words.removeprefix(head).removesuffix(tail) for c in by_side} <= SIDES
+        named_so = named_so and not (by_row if head or tail else long)
         for weight, columns in (
             (ASKED_FOR + 1, wanted),
             (2.0, by_model),
@@ -575,7 +636,7 @@ class _Table:
             several = columns is not wanted and not self.pairs.isdisjoint(column.name for column in columns)
             # Words in one and numbers in another are not of one metric, and columns of several metrics are not one model each.
             alike = len(columns) > 1 and len({bool(column.numbers) for column in columns}) == 1 and not several
-            if alike and not (columns is numbers and long and not by_model):
+            if alike and not (columns is numbers and (long or others) and not by_model):
                 rivals = [] if columns is wanted else numbers
                 yield weight, columns, self._listed(columns, "models"), weight >= 2, rivals
 
@@ -592,7 +653,7 @@ class _Table:
 
     def _crossed(self) -> Iterator[_Models]:
         """Yield columns that are named by system and metric: `old_f1`, `new_f1`, `old_answer`, `new_answer`."""
-        if any(weight >= SURE and len(column.levels) > 1 for weight, column in self._models() if column is not None):
+        if any(weight >= SURE and len(column.levels) > 1 for weight, column in self.models if column is not None):
             return
         by_name = {column.name: column for column in self.free}
         sides, patterns = self.crossed
@@ -675,6 +736,12 @@ def _shared_start(names: Sequence[str]) -> str:
     return _PARTED.sub("", names[0][:n_same])
 
 
+def _vary_in(column: SampledColumn, groups: Sequence[SampledColumn]) -> bool:
+    """Whether a column has several values within some rows that are alike in all of `groups`."""
+    keys = [*zip(*(group.values for group in groups), strict=True)]
+    return len({*zip(keys, column.values, strict=True)}) > len({*keys})
+
+
 def _ranked(
     columns: Sequence[SampledColumn], weight: Callable[[SampledColumn], float], most: int = _MOST
 ) -> list[tuple[float, SampledColumn]]:
@@ -722,7 +789,7 @@ def repeats_told_apart(
         if len(column.levels) <= max(2, len(keys) // 2) and not is_answer(column.name) and column.chars < NAME_CHARS
     ]
     named = sorted((c for c in columns if c.named("trial")), key=lambda c: -c.named("trial"))
-    named += [column for column in few if column.is_rater and not column.scored]
+    named += [column for column in few if column.is_rater and (column.named("rater") or not column.scored)]
     for trial in named:
         if tells(trial):
             return [option(trial)]

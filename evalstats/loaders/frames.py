@@ -169,7 +169,8 @@ def found_columns(frame: object, names: Mapping[str, Collection[str]]) -> tuple[
             told = tuple(replace(problem, path=_NAME) for problem in data.problems)
             runs = data.runs.with_columns(source=pl.lit(_NAME))
             return replace(data, runs=runs, problems=told), ""
-    return _completed(table, ColumnMap(), AskedNames(**{name: frozenset(own) for name, own in names.items()}))
+    sides, metrics, factors = (frozenset(names.get(name, ())) for name in ("sides", "metrics", "factors"))
+    return _completed(table, ColumnMap(), AskedNames(sides=sides, metrics=metrics, factors=factors))
 
 
 def _is_opaque(dtype: pl.DataType) -> bool:
@@ -188,7 +189,7 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
     found = look.completed(map_, asked)
     if found is None:
         fits = assigned(columns, look.records, asked, None if map_ == ColumnMap() else map_)
-        best = [[*named_otherwise(map_), *each.options] for each in fits if each.is_whole and not each.published]
+        best = [[*named_otherwise(map_), *each.options] for each in fits if not (each.lacks or each.published)]
         calls = [_as_call([*options, *_one_model(ColumnMap.from_options(options), columns)]) for options in best]
         shown = (
             f"These may fit: {'; or: '.join(calls[:2])}" if calls else f"Name them: {_as_call(NOTHING_FITS.options)}"

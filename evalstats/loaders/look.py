@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -22,7 +22,7 @@ from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value
 from evalstats.loaders.parquet_sizes import rows_at_once
 from evalstats.loaders.published_columns import has_items_across, is_absent
 from evalstats.loaders.roles import ROLES, SURE, is_called_score, words_of
-from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn, looks_like_score
+from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn
 from evalstats.loaders.values import as_dict, as_list, as_number, dicts
 from evalstats.regular import open_regular
 from evalstats.schema.metrics import suggests_lower
@@ -82,7 +82,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
                 pairs = ((name, column) for name, _, column in (option.partition("=") for option in best.options))
                 found = ColumnMap.from_pairs(pairs).overlaid(map_)
                 return replace(found, rows=self.rows) if self.rows else found
-            if best.is_whole:
+            if not best.lacks:
                 break
         return map_ if {"item", "score"} <= {*fixed.columns, *fixed.constants} else None
 
@@ -91,7 +91,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
         look, found = self, [NOTHING_FITS]
         for look in self.levels():
             found = assigned(look.columns, look.records, asked)
-            if found[0].is_whole:
+            if not found[0].lacks:
                 break
         return look, found
 
@@ -225,10 +225,10 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     losses = _losses(look) if "score=COLUMN" in found[0].options else []
     if losses and (offer := metric_offered(look, asked)):
         return f"No column looks like a score{has}; {offer}"
-    whole = [[*([f"rows={look.rows}"] if look.rows else []), *each.options] for each in found if each.is_whole]
+    whole = [[*([f"rows={look.rows}"] if look.rows else []), *each.options] for each in found if not each.lacks]
     faults = [fault(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
     lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
-    named = any(option.startswith("model") for options in lines or whole for option in options)
+    named = any(option.startswith("model") for options in lines or whole or [found[0].options] for option in options)
     one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
     told = f"It is one JSON object, and {look.lists}. " if look.rows else ""
     told += f"For a table of your own{has}, name the columns{one}"
@@ -241,8 +241,8 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     if whole:
         return f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
     score = Option("map", f"{losses[0]}:lower", of="score") if losses else Option("map", blank="COLUMN", of="score")
-    is_told = bool(losses) or "score=COLUMN" not in found[0].options
-    without = "" if is_told else _without_scores(columns, look.records)
+    missing = [name for name in found[0].lacks if name != "score" or not losses]
+    without = _without(missing, columns, look.records) if missing else ""
     return f"{told}: {together(Option('map', blank='COLUMN', of='item'), score)}{without}"
 
 
@@ -268,7 +268,7 @@ def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best
         return "It is YAML, which is not read; save its list of results as JSON"
     # A header of numbers is a first row, unless it counts the columns.
     unnamed = all(as_number(name) is not None for name in columns) and list(columns) != [*map(str, range(len(columns)))]
-    if head.shape == "text" and (unnamed or (len(columns) < 2 and not best.is_whole)):
+    if head.shape == "text" and (unnamed or (len(columns) < 2 and best.lacks)):
         return "It is text without columns; a table of your own needs a header with an item and a score"
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
@@ -278,14 +278,13 @@ def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best
     return ""
 
 
-def _without_scores(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
-    """Say what a reader must do who has answers and no scores of them, as far as names and cells tell."""
+def _without(missing: Sequence[str], columns: Sequence[str], rows: Sequence[Record]) -> str:
+    """Say which roles no column has, and what a reader must do who has answers and no scores of them."""
+    if "score" not in missing:
+        return f". But no column is plainly the {' or the '.join(missing)}"
     empty = [name for name in columns if is_called_score(name) and all(is_absent(row.get(name)) for row in rows)]
-    plain = [name for name in columns if not any(isinstance(row.get(name), dict | list) for row in rows)]
-    if not empty and any(looks_like_score(SampledColumn(name, rows)) for name in plain):
-        return ""
     graded = (
-        name for name in plain if is_called_score(name) and all(_GRADE.fullmatch(str(row.get(name))) for row in rows)
+        name for name in columns if is_called_score(name) and all(_GRADE.fullmatch(str(row.get(name))) for row in rows)
     )
     if not empty and (grade := next(graded, None)) is not None:
         means = "a TOML file with [values.score] and a line for each letter, as A = 4"

@@ -260,7 +260,8 @@ def has_items_across(columns: Sequence[str], records: Sequence[Record]) -> bool:
     >>> has_items_across(["model", *"abcde"], [{"model": "m", **dict.fromkeys("abcde", 1)}])
     True
     """
-    model = model_column(columns)
+    of_models = (c for c in columns if all(names_a_model(as_text(record.get(c)) or "") for record in records))
+    model = model_column(columns) or next(of_models, None)
     names = [as_text(record.get(model)) for record in records] if model is not None else []
     cells = [record.get(column) for record in records for column in columns if column != model]
     rights = all(is_absent(cell) or as_number(cell) in {0.0, 1.0} for cell in cells)

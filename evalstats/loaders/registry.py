@@ -536,6 +536,7 @@ def read(
     sides: Collection[str] = (),
     metrics: Collection[str] = (),
     factors: Collection[str] = (),
+    question: str = "",
     alongside: Iterable[str | Path] = (),
     strict: bool = False,
     progress: Callable[[int, int, Source], None] | None = None,
@@ -558,6 +559,9 @@ def read(
     sides, metrics, factors
         Names of what will be compared, such as ``("old", "new")``, of metrics, and of columns that group items: they help to
         find the columns of a table of your own.
+    question
+        What will be asked of one file, such as ``"leaderboard"``: where its columns can be read as one system or as several, a
+        question that compares takes them as several, and ``"arena"`` as votes.
     alongside
         Files and folders that these will be compared with: they are not read, but their paths help to tell models from tasks.
     strict
@@ -596,7 +600,14 @@ def read(
                 "from_frame(table, item=..., score=..., model=...)"
             )
     levels = {name: (level,) if isinstance(level, str) else tuple(level) for name, level in (where or {}).items()}
-    asked = AskedNames(sides=frozenset(sides), metrics=frozenset(metrics), factors=frozenset(factors))
+    # Of several files each may hold one system.
+    alone = len(paths) == 1 and not Path(paths[0]).is_dir()
+    asked = AskedNames(
+        sides=frozenset(sides),
+        metrics=frozenset(metrics),
+        factors=frozenset(factors),
+        question=question if alone or question == "arena" else "",
+    )
     planned, problems = plan(
         paths, format=format, column_map=column_map, where=levels, asked=asked, alongside=alongside
     )

@@ -95,8 +95,8 @@ ROLES: Final[Mapping[str, Role]] = {
         w100="score correct is_correct passed success resolved is_resolved pass solved accuracy acc exact_match em grade ok "
         "is_ok pass_fail is_right correctness",
         w95="hit right rating reward f1 final_score judgement_score return wer cer csat refused jailbroken is_jailbroken "
-        "converted accepted achieved reached win won stars clicked clicks purchased bought subscribed retained activated "
-        "signed_up",
+        "converted accepted achieved reached win won stars conversion clicked clicks purchased bought subscribed retained "
+        "activated signed_up",
         w85="helpfulness harmlessness honesty toxicity relevance relevancy faithfulness coherence consistency fluency adequacy "
         "conciseness groundedness completeness safety quality precision recall bleu rouge bertscore similarity clarity "
         "hallucination comet chrf cider meteor iou ndcg mrr rr rate auc auroc map psnr ssim mae rmse mqm perplexity bias "
@@ -108,13 +108,13 @@ ROLES: Final[Mapping[str, Role]] = {
         w40="judgement judgment result outcome verdict value points",
         # Counts, sizes, places, times, what was expected or answered, and what is said of a score.
         never="id idx index token tokens ntokens cost price usd eur dollars latency time times duration ms seconds secs sec len "
-        "length count counts n num year age seq status code seed trial epoch temperature penalty config configs setting settings "
-        "parameters params weight probability prob logprob logprobs confidence entropy turn turns timestamp date rank size max "
-        "min total step steps level line generations nones fails width height px bytes mb kb chars words fps frames "
-        "threshold cutoff tp fp tn fn loss version port std stderr sd se ci "
-        "order position attempts retries calls errors attempt rep repeat "
-        "replicate draw hour hours day month error exception timeout cached items samples responses decided ranked ungraded "
-        "learning sampling frame bit complexity parse cache delta diff iteration flipped swapped warmup expected gold target",
+        "length count counts n num year age seq status code seed trial epoch temperature penalty config configs setting "
+        "settings parameters params weight probability prob logprob logprobs confidence entropy turn turns timestamp date "
+        "rank size max min total step steps level line generations nones fails width height px bytes gb mb kb memory mem vram "
+        "util chars words fps frames threshold cutoff tp fp tn fn loss version port std stderr sd se ci order position "
+        "attempts retries calls errors attempt rep repeat replicate draw hour hours day month error exception timeout cached "
+        "items samples responses decided ranked ungraded learning sampling frame bit complexity vote votes parse cache delta "
+        "diff iteration flipped swapped warmup expected gold target",
         unless_named="truth reference label labels prediction predictions predicted pred actual answer "
         "response output difficulty low high lower upper top k start end reason explanation comment should must requires needs "
         "expects include includes logp logit logits mean median",
@@ -134,6 +134,7 @@ ROLES: Final[Mapping[str, Role]] = {
     ),
     "metric": _role(
         w100="metric metric_name scorer scorer_name evaluator_name evaluator feedback_key criterion measure metric_type",
+        w70="dimension aspect criteria",
         w40="name",
         never="id",
     ),

@@ -43,6 +43,8 @@ NAME_CHARS: Final = 120
 ID_CHARS: Final = 40
 # What the question names itself is that.
 ASKED_FOR: Final = 1.5
+# The most that cells count for whose column is not called like it.
+GUESS: Final = 0.35
 MOST_SIDES = 20
 # What an arm of a test is called, where its column is called so too.
 _SIDE: Final = re.compile(r"(?i)(?:control|treatment|variant|group|arm|v)?[-_ ]?[a-z0-9]")
@@ -53,11 +55,12 @@ _NUMBERED: Final = re.compile(r"(?<![a-z])[a-z]+(?:_?\d+|_[a-z])(?![a-z\d])")
 
 
 class AskedNames(msgspec.Struct, frozen=True, kw_only=True):
-    """Names that the question itself uses: of the sides it compares, of its metric, of factors and clusters."""
+    """Names that the question itself uses: of the sides it compares, of its metric, of factors and clusters; and its own."""
 
     sides: frozenset[str] = frozenset()
     metrics: frozenset[str] = frozenset()
     factors: frozenset[str] = frozenset()
+    question: str = ""
 
 
 NOTHING_ASKED: Final = AskedNames()
@@ -72,6 +75,8 @@ class SampledColumn:
         self.said = about[1] if about else ""
         self.words = words_of(name)
         self.tokens = frozenset(self.words.split("_"))
+        # What it is one of, where it is merely numbered (`vote_1`).
+        self.kind = self.words.rstrip("0123456789").rstrip("_")
         self.values = [None if (text := as_text(row.get(name))) is None else text.strip() for row in records]
         self.cells = [text for text in self.values if text]
         self.is_complete = len(self.cells) == len(records)
@@ -114,9 +119,20 @@ class SampledColumn:
         return tuple(codes.setdefault(value, len(codes)) for value in self.values)
 
     @property
+    def is_blank(self) -> bool:
+        """Whether no cell says anything."""
+        return all(cell.lower() in ABSENT for cell in self.levels)
+
+    @property
     def is_measured(self) -> bool:
         """Whether it holds scores, and not counts, sizes, places or times by its name."""
-        return self.scored == 1 and not ROLES["score"].bars(self.words)
+        return self.scored == 1 and not self.is_barred
+
+    @property
+    def is_barred(self) -> bool:
+        """Whether a word of its name, or of what it is one of, says that it holds no scores."""
+        bars = ROLES["score"].bars
+        return self.words not in ROLES["score"].names and (bars(self.words) or bars(self.kind))
 
     @property
     def is_text(self) -> bool:
@@ -186,7 +202,7 @@ class SampledColumn:
         if self.name in asked.metrics:
             return ASKED_FOR
         named = self.named("score")
-        barred = ROLES["score"].bars(self.words)
+        barred = self.is_barred
         # A column that numbers the rows, or is the same in all, measures nothing: each call of a judge was a success.
         same = len(self.values) > 2 and len(self.levels) == 1
         if same and "." in self.name and self.words.endswith(("_success", "_ok")):
@@ -208,7 +224,9 @@ class SampledColumn:
         idle = same or (len(self.values) > 2 and self.numbers == sorted({*self.numbers}))
         if barred or self.scored < 1 or idle:
             return named
-        return named or (0.35 if len(self.levels) <= 2 else 0.3)
+        # What is called like another role is no score, whatever it holds.
+        called = any(self.named(role) for role in ROLES if role not in {"score", "winner"})
+        return named or (0.0 if called else GUESS if len(self.levels) <= 2 else 0.3)
 
     def as_model(self, asked: AskedNames) -> float:
         """How surely it is the model, or whatever else names the sides."""
@@ -250,21 +268,6 @@ def is_rated(column: SampledColumn, item: SampledColumn) -> bool:
     ):
         return False
     return len({*zip(item.values, column.values, strict=True)}) > len(item.levels) < len(item.values)
-
-
-def looks_like_score(column: SampledColumn) -> bool:
-    """Whether the cells of a column may be scores, and the last part of its name is not that of counts, places or answers.
-
-    >>> looks_like_score(
-    ...     SampledColumn("answer.cer_raw", [{"answer.cer_raw": k} for k in (0.5, 0.25, None, None, None)])
-    ... )
-    True
-    """
-    return (
-        len(column.levels) > 1
-        and all(map(is_score, column.cells))
-        and (ROLES["score"].never | ANSWERS).isdisjoint(words_of(column.name.rpartition(".")[2]).split("_"))
-    )
 
 
 def is_score(cell: str) -> bool:

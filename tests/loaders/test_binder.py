@@ -270,12 +270,20 @@ def test_what_fits_small_tables(text: str, options: list[str]) -> None:
 )
 def test_votes_are_told_by_names_of_sides_or_by_who_won(columns: dict[str, Sequence[str]], options: str) -> None:
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    found = assigned([*columns], rows)[0].options
+    found = assigned([*columns], rows, AskedNames(question="arena"))[0].options
+    # Whoever asks about scores is offered votes only where columns are called as those of votes are.
+    offered = any(option.startswith("winner") for option in assigned([*columns], rows)[0].options)
+    assert offered == ("bot_winner" in columns)
     assert " ".join(found) == options if options else not any(option.startswith("winner") for option in found)
 
 
 def test_numbers_of_no_item_are_no_models() -> None:
     rows = [{"host": "h", "threads": 8 + k, "poll": 50, "avg_ts": 3.5 * k} for k in range(4)]
+    assert not any("models=" in option for fit in assigned(list(rows[0]), rows) for option in fit.options)
+
+
+def test_two_columns_of_one_side_are_no_two_models() -> None:
+    rows = [{"text": f"t{k}", "control": k % 4, "a_control": k % 5, "fluency": k % 3} for k in range(12)]
     assert not any("models=" in option for fit in assigned(list(rows[0]), rows) for option in fit.options)
 
 
@@ -285,10 +293,10 @@ def test_answers_without_scores_are_not_asked_for_their_columns(tmp_path: Path) 
     with pytest.raises(InputError, match=r"But no column looks like a score \(a number, .*\): score the answers first"):
         read(path)
     path.write_text("prompt_id,response,answer.raw\np1,Paris,.5\np2,Rome,.25\n")
-    with pytest.raises(InputError, match=r"score=COLUMN$"):
+    with pytest.raises(InputError, match=r"score=COLUMN\. But no column looks like a score"):
         read(path)
     path.write_text("prompt_id,response,label\np1,Paris,true\np2,Rome,false\n")
-    with pytest.raises(InputError, match=r"score=COLUMN$"):
+    with pytest.raises(InputError, match=r"score=COLUMN\. But no column looks like a score"):
         read(path)
     path.write_text("problem_id,answer,is_correct\np1,4,\np2,5,\n")
     with pytest.raises(InputError, match="But is_correct has no value in any row"):

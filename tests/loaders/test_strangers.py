@@ -279,3 +279,68 @@ def test_published_numbers_of_parts_have_no_sides_and_a_line_says_how_they_would
     with pytest.raises(InputError, match=r"no scores of single items, .*say which column names these: .*item=COLUMN"):
         es.compare(pl.read_csv(path))
     assert read(path, column_map=ColumnMap.from_options(["item=dataset"])).outcomes.height == len(rows)
+
+
+def refused(path: Path, columns: str, rows: Sequence[Sequence[object]], question: str = "") -> str:
+    """Write a table and return why it is not read."""
+    path.write_text("\n".join([columns, *(",".join(map(str, row)) for row in rows)]))
+    with pytest.raises(InputError) as error:
+        read(path, question=question)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "missing"),
+    [
+        ("qid,gold,pred", "1{0}7,yes,no", "no column looks like a score"),
+        ("id,model,similarity,rating", "{0},{1},.{0},", "rating has no value in any row"),
+        ("model,phase,time_sec,memory_gb", "{1},ttft,{0}.5,{0}.25", "no column is plainly the item"),
+        ("question,answer,vote1,vote2", "q{0},x,{2},{3}", "no column looks like a score"),
+    ],
+)
+def test_ids_amounts_and_counts_are_offered_as_no_score(columns: str, row: str, missing: str, tmp_path: Path) -> None:
+    rows = [row.format(k, SIDES[k % 2], k % 5, k % 3).split(",") for k in range(12)]
+    said = refused(tmp_path / "t.csv", columns, rows)
+    assert "may fit" not in said
+    assert missing in said
+
+
+def test_votes_are_offered_to_who_asks_about_votes(tmp_path: Path) -> None:
+    rows = [("xyz"[k % 3], "xyz"[k % 4 % 3], "xyz"[k % 2]) for k in range(24)]
+    columns = "left_venue,right_venue,label"
+    assert "winner=label" in refused(tmp_path / "t.csv", columns, rows, "arena")
+    assert "winner" not in refused(tmp_path / "t.csv", columns, rows, "leaderboard")
+
+
+def test_a_question_that_compares_takes_what_names_several_systems(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"question {k},{side},{k % 3 / 2}" for k in range(12) for side in ("bm25", "dense")]
+    path.write_text("\n".join(["question,retriever,score", *rows]))
+    assert set(read(path, question="compare").outcomes["model"]) == {"bm25", "dense"}
+    with pytest.raises(InputError, match=r"fit: --map item=question --map score=score --map model=retriever\. "):
+        read(path)
+    # Each of several files may be of one system.
+    path.with_name("u.csv").write_text(path.read_text())
+    with pytest.raises(InputError, match=r"fit: --map item=question --map score=score --map model=retriever\. "):
+        read(path, path.with_name("u.csv"), question="compare")
+    shots = [(f"q{k}", k % 2, k % 3 // 2, 1) for k in range(12)]
+    said = refused(path, "question_id,0-shot,1-shot,5-shot", shots, "leaderboard")
+    assert "fit: --map item=question_id --map models=0-shot,1-shot,5-shot. " in said
+
+
+@pytest.mark.parametrize("within", [True, False])
+def test_criteria_that_each_item_has_are_metrics(within: bool, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    kinds = ("safety", "tone")
+    rows = [
+        (f"q{k}" if within else f"q{k}{kind}", side, kind, k % 2, (k + len(side + kind)) % 5 + 1)
+        for k in range(12)
+        for side in SIDES
+        for kind in kinds
+    ]
+    path.write_text(
+        "\n".join(["question_id,model_name,dimension,is_correct,score", *(",".join(map(str, row)) for row in rows)])
+    )
+    data = read(path)
+    assert set(data.outcomes["metric"]) == ({*kinds} if within else {"score"})
+    assert data.outcomes.height == len(rows)
