@@ -155,7 +155,7 @@ class FormatFile(TypedRecords[R]):
                 continue
             try:
                 if path != self.path:
-                    self.open(path, readable_name("/".join(path.parts[-2:])))
+                    self.begin(path, readable_name("/".join(path.parts[-2:])))
                 yield from super().blocks()
             except UnreadableFileError as error:
                 if path == self.source.path:

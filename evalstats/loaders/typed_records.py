@@ -90,7 +90,7 @@ class TypedRecords(Generic[R]):
         self.source = source
         self.called = called
         self.n_read = 0
-        self.open(source.path)
+        self.begin(source.path)
         self._record = record
         self._members = _members(record)
         self._keyed = is_keyed(at)
@@ -104,7 +104,7 @@ class TypedRecords(Generic[R]):
         self._left_out: dict[str, list[str]] = {}
         self._counts: dict[str, int] = {}
 
-    def open(self, path: Path, called: str = "") -> None:
+    def begin(self, path: Path, called: str = "") -> None:
         """Make this the file that is read; `called` is what places in it begin with."""
         self.path, self.head, self._before = path, read_head(path), called and f"{called} "
         self.members: dict[str, object] = {}
