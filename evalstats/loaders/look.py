@@ -240,10 +240,14 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         return f"These may fit: {'; or: '.join(map(as_options, lines))}. {told}"
     if whole:
         return f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
-    score = Option("map", f"{losses[0]}:lower", of="score") if losses else Option("map", blank="COLUMN", of="score")
     missing = [name for name in found[0].lacks if name != "score" or not losses]
     without = _without(missing, columns, look.records) if missing else ""
-    return f"{told}: {together(Option('map', blank='COLUMN', of='item'), score)}{without}"
+    named_so = (
+        found[0].options
+        if missing == ["model"]
+        else ("item=COLUMN", f"score={losses[0]}:lower" if losses else "score=COLUMN")
+    )
+    return f"{told}: {as_options(named_so)}{without}"
 
 
 def metric_offered(look: Look, asked: AskedNames) -> str:
