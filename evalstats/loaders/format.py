@@ -52,8 +52,6 @@ RECORDS: Final[tuple[Shape, ...]] = ("lines", "array")
 OBJECT: Final[tuple[Shape, ...]] = ("object",)
 JSON: Final[tuple[Shape, ...]] = ("lines", "array", "object")
 TABLE: Final[tuple[Shape, ...]] = ("text", "parquet")
-# A member that should be a list or an object, and may be anything else without making the record unfit.
-Scalar = str | float | int | bool | None
 # Facts of a metric that says whether something was right, and of one that is a benchmark's headline.
 SHARE: Final[Row] = {"kind": "binary", "low": 0.0, "high": 1.0, "unit": "proportion"}
 HEADLINE: Final[Row] = {**SHARE, "primary": True}

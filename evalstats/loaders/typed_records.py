@@ -38,8 +38,8 @@ from evalstats.schema.data import Problem
 
 R = TypeVar("R")
 Place = int | str
-# What may stand in a file where an object is expected, so that the record is kept: `part: Part | Other = None`.
-Plain = str | float | bool | None
+# What may stand in a file where a list or an object is expected, so that the record is kept: `part: Part | Other = None`.
+Plain = str | float | int | bool | None
 Other = Plain | list[Any]
 # How the places of a list are written, the places, and its elements, decoded or not.
 _List = tuple[str, Sequence[Place], "Sequence[Raw | Struct]"]

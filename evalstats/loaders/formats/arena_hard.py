@@ -13,8 +13,9 @@ import polars as pl
 from msgspec import Struct
 
 from evalstats.loaders.arena_cells import labelled
-from evalstats.loaders.format import JSON, Format, FormatFile, Scalar, Sign
+from evalstats.loaders.format import JSON, Format, FormatFile, Sign
 from evalstats.loaders.record_columns import texts
+from evalstats.loaders.typed_records import Plain
 from evalstats.loaders.values import as_text
 
 UNNAMED_BASELINE: Final = "baseline (not named)"
@@ -55,7 +56,7 @@ class _Judgement(Struct):
     category: Any = None
     subcategory: Any = None
     baseline: Any = None
-    games: list[_Game | Scalar] | Scalar = None
+    games: list[_Game | Plain] | Plain = None
 
 
 def _columns(records: list[_Judgement], file: FormatFile[_Judgement]) -> pl.DataFrame:

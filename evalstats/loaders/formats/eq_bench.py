@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from evalstats.loaders.format import Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format import Format, FormatFile, Sample, Sign
 from evalstats.loaders.record_columns import number
 from evalstats.loaders.rows import Row, Said
+from evalstats.loaders.typed_records import Plain
 from evalstats.loaders.values import as_count, as_dict, as_list, as_text, as_time, as_whole
 
 _HIGH: Final = 10.0
@@ -40,7 +41,7 @@ class _Scores(Struct):
     revised_score: Any = None
 
 
-_ByItem = dict[str, _Scores | Scalar] | Scalar
+_ByItem = dict[str, _Scores | Plain] | Plain
 
 
 class _Iteration(Struct, rename={"fullscale": "individual_scores_fullscale", "normalised": "individual_scores"}):
@@ -52,17 +53,17 @@ class _Keyed(Struct):
     """An iteration of the only run."""
 
     key: str
-    value: _Iteration | list[Any] | Scalar
+    value: _Iteration | list[Any] | Plain
 
 
 class _Run(Struct):
     run_metadata: Any = None
-    iterations: dict[str, _Iteration | Scalar] | Scalar = None
+    iterations: dict[str, _Iteration | Plain] | Plain = None
 
 
 class _KeyedRun(Struct):
     key: str
-    value: _Run | list[Any] | Scalar
+    value: _Run | list[Any] | Plain
 
 
 def _iteration(record: _Keyed, file: FormatFile[_Keyed]) -> Iterator[Sample]:

@@ -20,10 +20,10 @@ from msgspec import Struct
 from evalstats.errors import Option
 from evalstats.loaders.base import Source, plain_name, readable_name
 from evalstats.loaders.files import load_json
-from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.record_columns import MAKERS, counts, floats, texts
 from evalstats.loaders.rows import Ranges, Row, held, unscored
-from evalstats.loaders.typed_records import TypedRecords
+from evalstats.loaders.typed_records import Plain, TypedRecords
 from evalstats.loaders.values import (
     as_amount,
     as_count,
@@ -92,7 +92,7 @@ class _Name(Struct):
 
 
 class _Stat(Struct):
-    name: _Name | Scalar = None
+    name: _Name | Plain = None
     count: Any = None
     mean: Any = None
 
@@ -108,7 +108,7 @@ class Statistics(_Stat):
     instance_id: Any = None
     train_trial_index: Any = 0
     perturbation: Any = None
-    stats: list[_Stat | Scalar] | Scalar = None
+    stats: list[_Stat | Plain] | Plain = None
 
 
 class _Input(Struct):
@@ -118,7 +118,7 @@ class _Input(Struct):
 class _Instance(Struct):
     id: Any = None
     perturbation: Any = None
-    input: _Input | Scalar = None
+    input: _Input | Plain = None
 
 
 class _Answer(Struct):
@@ -132,7 +132,7 @@ class _Request(Struct):
 
     instance: _Instance
     train_trial_index: Any = 0
-    result: _Answer | Scalar = None
+    result: _Answer | Plain = None
 
 
 def perturbation_name(perturbation: object) -> str:

@@ -14,8 +14,9 @@ import polars as pl
 from msgspec import Struct
 
 from evalstats.loaders.files import cell_value
-from evalstats.loaders.format import FAILED, HEADLINE, OBJECT, SHARE, UNSCORED, Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format import FAILED, HEADLINE, OBJECT, SHARE, UNSCORED, Format, FormatFile, Sample, Sign
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
+from evalstats.loaders.typed_records import Plain
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, day_of, first_line, times_of
 
 _BENCHMARK: Final = "LiveCodeBench"
@@ -26,8 +27,8 @@ _RUNNER_FAILED: Final = -5
 
 class _Question(Struct):
     question_id: Any = None
-    graded_list: list[Any] | Scalar = None
-    metadata: list[Any] | Scalar = None
+    graded_list: list[Any] | Plain = None
+    metadata: list[Any] | Plain = None
     difficulty: Any = None
     platform: Any = None
     contest_date: Any = None

@@ -17,7 +17,8 @@ import polars as pl
 from msgspec import Struct, convert
 
 from evalstats.loaders.base import Source, plain_name, readable_name
-from evalstats.loaders.format import FAILED, Format, FormatFile, Scalar, Sign
+from evalstats.loaders.format import FAILED, Format, FormatFile, Sign
+from evalstats.loaders.typed_records import Plain
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, as_time, first_line, json_text
 from evalstats.schema.data import Problem
 
@@ -43,7 +44,7 @@ class _Result(Struct):
     """A question; run, task and category are its dataset's."""
 
     question: Any = None
-    completions: list[_Completion | Scalar] | Scalar = None
+    completions: list[_Completion | Plain] | Plain = None
     error: Any = None
     run: str = ""
     task: str = ""
@@ -56,13 +57,13 @@ class _Dataset(Struct):
     config: Any = None
     system_prompt: Any = None
     completions_per_prompt: Any = None
-    results: list[_Result | Scalar] | Scalar = None
+    results: list[_Result | Plain] | Plain = None
 
 
 class _Record(_Result):
     """A question of a dataset, or a category of a whole run with its datasets."""
 
-    datasets: list[_Dataset | Scalar] | None = None
+    datasets: list[_Dataset | Plain] | None = None
 
 
 def _grouped(files: Sequence[Path]) -> Iterable[Source | Problem]:

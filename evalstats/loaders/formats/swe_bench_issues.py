@@ -13,9 +13,10 @@ import polars as pl
 from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source, plain_name
-from evalstats.loaders.format import HEADLINE, OBJECT, UNSCORED, Format, FormatFile, Scalar, Sign
+from evalstats.loaders.format import HEADLINE, OBJECT, UNSCORED, Format, FormatFile, Sign
 from evalstats.loaders.formats.swe_bench import METRIC, REPO, benchmark_of, system_of, unnamed
 from evalstats.loaders.rows import Row
+from evalstats.loaders.typed_records import Plain
 from evalstats.loaders.values import as_number, as_text, day_of
 
 _VALID: Final = "a pull request's report, which says whether its tests ran and not whether it is resolved"
@@ -33,7 +34,7 @@ class _Verdict(Struct):
     api_calls: Any = None
 
 
-_Said = _Verdict | Scalar
+_Said = _Verdict | Plain
 
 
 class _Issue(Struct):
@@ -118,7 +119,7 @@ FORMAT: Final[Format[Any]] = Format(
 
 class _System(Struct):
     key: str
-    value: dict[str, _Said] | Scalar
+    value: dict[str, _Said] | Plain
 
 
 def _of_several(records: list[_System], file: FormatFile[Any]) -> tuple[list[_Issue], list[str]]:
@@ -156,12 +157,12 @@ class _Entry(Struct):
     folder: Any = None
     resolved: Any = None
     date: Any = None
-    per_instance_details: dict[str, _Said] | Scalar = None
+    per_instance_details: dict[str, _Said] | Plain = None
 
 
 class _Board(Struct):
     name: Any = None
-    results: list[_Entry | Scalar] | Scalar = None
+    results: list[_Entry | Plain] | Plain = None
 
 
 def _boards(records: list[_Board], file: FormatFile[Any]) -> tuple[list[_Issue], list[str]]:

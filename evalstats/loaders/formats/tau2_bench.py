@@ -22,10 +22,11 @@ from msgspec import Struct
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Source, read_head
-from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Scalar, Sign
+from evalstats.loaders.format import OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.formats.tau_bench import snapped
 from evalstats.loaders.record_columns import number
 from evalstats.loaders.rows import Row, Said, unscored
+from evalstats.loaders.typed_records import Plain
 from evalstats.loaders.values import (
     as_count,
     as_dict,
@@ -67,7 +68,7 @@ _NO_TOKENS: Final = _Tokens()
 
 class _Message(Struct, gc=False):
     role: Any = None
-    usage: _Tokens | Scalar = None
+    usage: _Tokens | Plain = None
     cost: Any = None
 
 
@@ -87,9 +88,9 @@ class _Simulation(Struct, gc=False):
     task_id: Any = None
     trial: Any = None
     termination_reason: Any = None
-    reward_info: _Reward | Scalar = None
-    messages: list[_Message | Scalar] | Scalar = None
-    agent_usage: _Usage | Scalar = None
+    reward_info: _Reward | Plain = None
+    messages: list[_Message | Plain] | Plain = None
+    agent_usage: _Usage | Plain = None
     agent_cost: Any = None
     user_cost: Any = None
     duration: Any = None
@@ -109,8 +110,8 @@ class _Simulation(Struct, gc=False):
 class _File(_Simulation, gc=False):
     """What a file holds: a run with its simulations, or one simulation of a run."""
 
-    simulations: list[_Simulation | Scalar] | Scalar = None
-    simulation_index: list[_Simulation | Scalar] | Scalar = None
+    simulations: list[_Simulation | Plain] | Plain = None
+    simulation_index: list[_Simulation | Plain] | Plain = None
     tasks: Any = None
 
 

@@ -14,9 +14,10 @@ from typing import Any, Final
 import polars as pl
 from msgspec import Struct
 
-from evalstats.loaders.format import Format, FormatFile, Scalar, Sign
+from evalstats.loaders.format import Format, FormatFile, Sign
 from evalstats.loaders.record_columns import number
 from evalstats.loaders.rows import Row, Said
+from evalstats.loaders.typed_records import Plain
 from evalstats.loaders.values import as_number, first_line
 
 OUT_OF_TURNS: Final = "ran out of turns: the harness gave no reward_info, which it counts as a failure"
@@ -52,8 +53,8 @@ class _Row(Struct):
     task_id: Any = None
     trial: Any = 0
     reward: Any = None
-    info: _Info | Scalar = None
-    traj: list[_Message | Scalar] | Scalar = None
+    info: _Info | Plain = None
+    traj: list[_Message | Plain] | Plain = None
     error: str | None = None
     n_turns: int | None = None
     unfinished: bool = True
