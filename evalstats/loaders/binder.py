@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, combinations, permutations, product
+from itertools import chain, combinations, product
 from typing import Final
 
 import msgspec
@@ -19,22 +19,18 @@ from msgspec.structs import replace
 from evalstats.errors import Option, together
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, side_in
-from evalstats.loaders.expressions import Expression, with_expressions
+from evalstats.loaders.expressions import made_of_two, with_expressions
 from evalstats.loaders.published_columns import parted, published_in
 from evalstats.loaders.roles import (
     ANSWERED,
     ANSWERS,
     ASKED,
     CALLED,
-    EXPECTED,
     JUDGES,
-    PREDICTED,
-    RIGHTS,
     ROLES,
     SCORERS,
     SIDES,
     SURE,
-    TOTALS,
     are_sides,
     crossed_names,
     is_called_score,
@@ -59,7 +55,7 @@ from evalstats.loaders.sampled_column import (
     is_rated,
     is_score,
 )
-from evalstats.loaders.values import NO_VALUE, as_count
+from evalstats.loaders.values import NO_VALUE
 from evalstats.schema.column_names import is_answer, is_partition_by_name
 from evalstats.schema.columns import KEYS
 
@@ -675,38 +671,6 @@ class _Table:
             sure = bool(named) and (known or bool(self.asked.sides and self.asked.sides <= {*sides}))
             weight = 2.3 if sure else 1.9 if len(scores) > 1 else 1.5
             yield weight, [by_name[name] for name in self.pairs], ",".join(named or scores), sure, []
-
-
-def made_of_two(columns: Sequence[SampledColumn]) -> dict[SampledColumn, tuple[SampledColumn, SampledColumn]]:
-    """Return the scores that two columns make by their names: an answer beside the one expected, a count beside its total."""
-    found: dict[SampledColumn, tuple[SampledColumn, SampledColumn]] = {}
-    short = [column for column in columns if column.cells and column.chars <= ID_CHARS]
-    # Where each row is right or wrong itself, a count is that of its group.
-    single = any({*column.numbers} <= {0.0, 1.0} and column.numbers for column in columns)
-    for first, second in permutations(short, 2):
-        rows = [*zip(first.values, second.values, strict=True)]
-        if _is_answer(first) and _is_answer(second, expected=True) and first.levels & second.levels:
-            sign = "=="
-        elif not single and first.tokens & RIGHTS and second.tokens & TOTALS - RIGHTS and all(map(_is_share, rows)):
-            sign = "/"
-        else:
-            continue
-        made = Expression(first.name, sign, second.name)
-        name = f"{first.name}{sign}{second.name}"
-        found[SampledColumn(name, [{name: made.value(*row)} for row in rows])] = first, second
-    return found
-
-
-def _is_answer(column: SampledColumn, *, expected: bool = False) -> bool:
-    """Whether a column holds answers by its name, given or expected, and nothing that is said of them (`pred_sum`)."""
-    given = ANSWERED | PREDICTED
-    known = column.tokens & EXPECTED and not column.tokens & PREDICTED if expected else column.tokens & given
-    return bool(known) and column.words.rpartition("_")[2] in given | EXPECTED
-
-
-def _is_share(pair: tuple[object, object]) -> bool:
-    part, whole = map(as_count, pair)
-    return part is not None and whole is not None and part <= whole > 0
 
 
 def _is_another_side(column: SampledColumn, sides: Sequence[SampledColumn]) -> bool:

@@ -6,6 +6,7 @@ Which of two scores is higher (`score_a>score_b`) says who won a vote, and is re
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import product
 from typing import Final
 
 import msgspec
@@ -16,6 +17,8 @@ from msgspec.structs import replace
 from evalstats.errors import InputError
 from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.roles import ANSWERED, EXPECTED, PREDICTED, RIGHTS, TOTALS
+from evalstats.loaders.sampled_column import ID_CHARS, SampledColumn
 from evalstats.loaders.values import as_count, as_number, as_text
 from evalstats.schema.tables import coded
 
@@ -87,6 +90,37 @@ def with_expressions(
         for row in records
     ]
     return [*columns, *found], rows
+
+
+def made_of_two(columns: Sequence[SampledColumn]) -> dict[SampledColumn, tuple[SampledColumn, SampledColumn]]:
+    """Return the scores that two columns make by their names: an answer beside the one expected, a count beside its total."""
+    short = [column for column in columns if column.cells and column.chars <= ID_CHARS]
+    answers = product(filter(_is_answer, short), (c for c in short if _is_answer(c, expected=True)))
+    # Where each row is right or wrong itself, a count is that of its group.
+    single = any({*column.numbers} <= {0.0, 1.0} and column.numbers for column in columns)
+    rights = [column for column in short if column.tokens & RIGHTS and not single]
+    counts = product(rights, (column for column in short if column.tokens & TOTALS and column not in rights))
+    pairs = [(*pair, "==") for pair in answers if pair[0].levels & pair[1].levels and pair[0] is not pair[1]]
+    pairs += [(*pair, "/") for pair in counts if all(map(_is_share, *(column.values for column in pair)))]
+    found: dict[SampledColumn, tuple[SampledColumn, SampledColumn]] = {}
+    for first, second, sign in pairs:
+        made = Expression(first.name, sign, second.name)
+        name = f"{first.name}{sign}{second.name}"
+        rows = zip(first.values, second.values, strict=True)
+        found[SampledColumn(name, [{name: made.value(*row)} for row in rows])] = first, second
+    return found
+
+
+def _is_answer(column: SampledColumn, *, expected: bool = False) -> bool:
+    """Whether a column holds answers by its name, given or expected, and nothing that is said of them (`pred_sum`)."""
+    given = ANSWERED | PREDICTED
+    known = column.tokens & EXPECTED and not column.tokens & PREDICTED if expected else column.tokens & given
+    return bool(known) and column.words.rpartition("_")[2] in given | EXPECTED
+
+
+def _is_share(first: object, second: object) -> bool:
+    part, whole = as_count(first), as_count(second)
+    return part is not None and whole is not None and part <= whole > 0
 
 
 def computed(

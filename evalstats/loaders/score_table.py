@@ -10,11 +10,11 @@ from typing import Final, cast
 from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.binder import assigned, made_of_two
+from evalstats.loaders.binder import assigned
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
 from evalstats.loaders.column_map import NO_SCORE, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_cells
-from evalstats.loaders.expressions import expressions
+from evalstats.loaders.expressions import expressions, made_of_two
 from evalstats.loaders.files import HEAD_BYTES, json_lines, load_json
 from evalstats.loaders.look import records_of_head
 from evalstats.loaders.published_columns import (
