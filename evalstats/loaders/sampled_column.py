@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import Final
 
 import msgspec
@@ -268,6 +269,52 @@ def is_rated(column: SampledColumn, item: SampledColumn) -> bool:
     ):
         return False
     return len({*zip(item.values, column.values, strict=True)}) > len(item.levels) < len(item.values)
+
+
+def repeats_told_apart(
+    columns: Sequence[SampledColumn],
+    keys: Sequence[tuple[object, ...]],
+    surest: float = 0.0,
+    factors: Collection[str] = (),
+) -> list[str]:
+    """Say what tells rows with the same key apart: a column of trials, another column, or both; [] if none does.
+
+    An answer's text tells nothing: two answers to a question are two trials of it. What may be compared beside models (prompts,
+    agents) is a system where it is called so as surely as `surest`, else a variant of the items. So are `factors`, persons too:
+    clusters are levels of what is paired, and no draws of it.
+
+    >>> rows = [{"dataset": d, "trial": t} for d in "xy" for t in "01"]
+    >>> repeats_told_apart([SampledColumn("dataset", rows), SampledColumn("trial", rows)], [("q1",)] * 4)
+    ['trial=trial', 'task=dataset']
+    """
+
+    def tells(*others: SampledColumn) -> bool:
+        with_it = {(*key, *values) for key, *values in zip(keys, *(column.values for column in others), strict=True)}
+        return len(with_it) == len(keys)
+
+    def option(column: SampledColumn) -> str:
+        is_factor = column.name in factors
+        return f"{'variant' if is_factor else 'judge' if column.is_rater else 'trial'}={column.source}"
+
+    few = [
+        column
+        for column in columns
+        if len(column.levels) <= max(2, len(keys) // 2) and not is_answer(column.name) and column.chars < NAME_CHARS
+    ]
+    named = sorted((c for c in columns if c.named("trial")), key=lambda c: -c.named("trial"))
+    named += [column for column in few if column.is_rater and (column.named("rater") or not column.scored)]
+    for trial in named:
+        if tells(trial):
+            return [option(trial)]
+    other = next((column for column in few if not column.is_measured and tells(column)), None)
+    if other is not None:
+        side = "system" if other.named("model") >= max(surest, 0.01) else "variant"
+        return [option(other) if other.is_rater else f"{side}={other.source}"]
+    parts = sorted((c for c in few if c.named("task")), key=lambda c: -c.named("task"))
+    for trial, part in product(named, parts):
+        if trial is not part and tells(trial, part):
+            return [option(trial), f"task={part.source}"]
+    return []
 
 
 def is_score(cell: str) -> bool:

@@ -14,12 +14,12 @@ from msgspec import structs
 
 from evalstats.errors import InputError, Option
 from evalstats.grammar import and_list, comma_list, has_have, plural
-from evalstats.loaders.binder import as_options, repeats_told_apart
+from evalstats.loaders.binder import as_options
 from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
 from evalstats.loaders.column_map import MADE, NO_SCORE, ORDER, SCALES, ColumnMap, DeclaredMetric
 from evalstats.loaders.rows import MOST_KEYS, GroupCounter, Ranges
-from evalstats.loaders.sampled_column import SampledColumn
+from evalstats.loaders.sampled_column import SampledColumn, repeats_told_apart
 from evalstats.loaders.values import (
     BROKEN_OFF,
     FAILURE,

@@ -18,12 +18,11 @@ import polars as pl
 
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
-from evalstats.loaders.binder import repeats_told_apart
 from evalstats.loaders.column_map import column_named
 from evalstats.loaders.format import HIGHER, LOWER, RECORDS, Format, FormatFile, Sign
 from evalstats.loaders.roles import ROLES, words_of
 from evalstats.loaders.rows import Row, Said, hashed, held, scored, unscored
-from evalstats.loaders.sampled_column import SampledColumn
+from evalstats.loaders.sampled_column import SampledColumn, repeats_told_apart
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts, word_score
 
 _QUESTIONS: Final = ("user_input", "question")
