@@ -352,6 +352,9 @@ class _Table:
                 # The epochs of a training are no repetitions, and what is merely numbered may be something else.
                 is_sure = "epoch" not in columns[0].tokens and (option == "judges" or not numbers)
                 found.append((1.0 if is_sure else 0.6, columns, option))
+        crossed = tuple(column for column in self.free if column.name in self.pairs)
+        if crossed and all(column.scored == 1 for column in crossed) and "judge" not in self.given.columns:
+            found.append((0.6, crossed, "judges"))  # criteria by judge
         return found
 
     def _scores(self) -> list[tuple[float, tuple[SampledColumn, ...]]]:
@@ -640,6 +643,8 @@ class _Table:
     def _listed(self, columns: Sequence[SampledColumn], called: str) -> str:
         """Write columns as a map does; with a star what is no metric, and all of an object or list or called alike as scores."""
         names = [column.name for column in columns]
+        if called == "judges" and {*names} == self.pairs:
+            return ",".join(self.crossed[1])
         if called != "score" and self.asked.sides.isdisjoint(names):
             head, tail = _shared_start(names), _shared_start([name[::-1] for name in names])[::-1]
             alike = [c.name for c in self.columns if side_in(c.name, [f"{head}*{tail}"])]

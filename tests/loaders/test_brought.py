@@ -393,16 +393,14 @@ def test_two_systems_in_one_file_need_no_names(tmp_path: Path) -> None:
 
 
 def test_weeks_are_no_models_and_can_be_compared(tmp_path: Path) -> None:
-    """Each error holds what comes next: the map, then the contrast."""
+    """What names no system is not taken for one; each error holds what comes next: the map, then the contrast."""
     path = tmp_path / "t.csv"
     weeks = [f"2026-W0{week}" for week in range(1, 7)]
     path.write_text(
         "week,question_id,correct\n"
         + "".join(f"{w},q{i},{(i + k) % 2}\n" for k, w in enumerate(weeks) for i in range(30))
     )
-    with pytest.raises(
-        InputError, match=r"These may fit: --map item=question_id --map score=correct --map variant=week\. For"
-    ):
+    with pytest.raises(InputError, match=r"--map variant=week --map model=COLUMN\. But no column is plainly the model"):
         run("compare", path)
     mapped = ["--map", "item=question_id", "--map", "score=correct", "--map", "variant=week"]
     told = r"1 system \(t\); compare levels of a column in which .* differ \(week\): --contrast week --baseline NAME"

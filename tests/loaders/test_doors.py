@@ -2,6 +2,7 @@
 
 import csv as csv_module
 import json
+import re
 import shlex
 from collections.abc import Callable
 from datetime import datetime
@@ -49,9 +50,7 @@ def opened(path: Path) -> tuple[str, EvalData]:
         return "open", read(path, strict=True)
     except InputError as error:
         said = str(error)
-    line = (
-        "--map " + said.partition(" These may fit: --map ")[2].partition(". For a table of")[0].partition("; or: ")[0]
-    )
+    line = "--map " + re.split(r"\. (?:For|It) |; or: ", said.partition(" These may fit: --map ")[2])[0]
     options = [part for part in shlex.split(line) if part != "--map"]
     return "one line", read(path, column_map=ColumnMap.from_options(options), strict=True)
 
