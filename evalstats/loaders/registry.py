@@ -601,7 +601,7 @@ def read(
             )
     levels = {name: (level,) if isinstance(level, str) else tuple(level) for name, level in (where or {}).items()}
     # Of several files each may hold one system.
-    alone = len(paths) == 1 and not Path(paths[0]).is_dir()
+    alone = len(paths) == 1 and not _is_folder(Path(paths[0]))
     asked = AskedNames(
         sides=frozenset(sides),
         metrics=frozenset(metrics),

@@ -54,7 +54,7 @@ def test_five_steps_from_raw_files_to_a_gate(tmp_path: Path, monkeypatch: pytest
     ask = ["compare", "dump.json", "--format", "brief"]
     _, error, status = agent.run(ask)
     assert status == 2
-    proposed = error.partition("These may fit: ")[2].partition("; or: ")[0]
+    proposed = re.split(r"\. (?:For|It) |; or: ", error.partition("These may fit: ")[2])[0]
     ask += shlex.split(proposed)
 
     _, error, status = agent.run(ask)

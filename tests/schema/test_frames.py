@@ -74,9 +74,9 @@ def test_rows_in_a_list_are_a_table_and_two_lists_are_refused_without_being_show
 
 
 def test_a_table_whose_columns_are_not_sure_is_told_the_calls_that_may_fit() -> None:
-    frame = table(np.arange(80) % 2).rename(columns={"item": "thing", "score": "x", "model": "arm"})
+    frame = table(np.arange(80) % 2).rename(columns={"item": "thing", "score": "points", "model": "arm"})
     with pytest.raises(
-        InputError, match=r"which columns.*has thing, x, arm\. These may fit: evalstats\.from_frame\(table, "
+        InputError, match=r"which columns.*has thing, points, arm\. These may fit: evalstats\.from_frame\(table, "
     ):
         es.leaderboard(frame)
 
