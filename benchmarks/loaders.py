@@ -750,7 +750,9 @@ def _typed(path: Path, declared: Any) -> None:
     record: Any = declared.typed if value is None else dict[str, value]
     data = path.read_bytes()
     document: Any = record if keyed or ("." in declared.at and data[:1] == b"{") else list[record]
-    for name in reversed([name for name in (*declared.at, "")[0].split(".") if name not in {"", "*"} and data[:1] == b"{"]):
+    for name in reversed(
+        [name for name in (*declared.at, "")[0].split(".") if name not in {"", "*"} and data[:1] == b"{"]
+    ):
         document = msgspec.defstruct("Document", [(name, document)])
     msgspec.json.decode(data, type=document)
 
