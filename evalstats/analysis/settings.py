@@ -119,8 +119,9 @@ def _named(option: Offered, given: Mapping[str, Any]) -> Any:
         if hasattr(value, "shape"):
             raise InputError(f'{option.name} is a table; name both in one dict: {{"old": first, "new": second}}')
         if isinstance(value, Sequence):
+            kind, n = type(cast("object", value)).__name__, len(cast("Sequence[object]", value))
             raise InputError(
-                f"{option.name} is a {type(value).__name__} of {len(value)}; give one name, and scores of two systems as columns "
+                f"{option.name} is a {kind} of {n}; give one name, and scores of two systems as columns "
                 'of one table: {"id": ids, "old": first, "new": second}'
             )
         raise InputError(f"{option.name} is {value!r}; give one name")
