@@ -1,19 +1,12 @@
 """Read result files into a store: the step behind `evalstats ingest`, without its options and its progress bar."""
 
 import json
-import multiprocessing
 import os
-import signal
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
-from dataclasses import field, replace
-from functools import cache
+from dataclasses import field
 from pathlib import Path
-from typing import Final, Literal, NoReturn
+from typing import Final, Literal
 
 from evalstats.cli.load import problem_lines
 from evalstats.document.escape import cell_width, clean, padded, wrapped
@@ -21,7 +14,7 @@ from evalstats.errors import InputError, StoreError, UnreadableFileError
 from evalstats.grammar import plural, quoted_list
 from evalstats.loaders.base import ANY_FAULT, Loader, Source, tables_of, with_digest
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.registry import MatchedSource, loader_named, loaders, plan
+from evalstats.loaders.registry import plan
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
@@ -37,9 +30,6 @@ _NOTES_SHOWN = 20
 _NAME_WIDTH = 16
 _WIDTH = 80
 _STATUS_TABLES = ("outcomes", "comparisons")
-# A process takes a second to start, and some 300 MB: fewer bytes than these are read sooner without it.
-_BYTES_OF_A_PROCESS = 128 << 20
-_MOST_PROCESSES = 8
 
 
 @record
@@ -200,8 +190,7 @@ def ingest(
     """Read result files and folders of any known format into a store, which is made if it is not there.
 
     Each source (a file, or the files of one run) is in the store whole or not at all, also when the process is killed
-    or another one ingests the same files. Much is read by as many processes as there are cores, each a source at a time;
-    with `strict` by one. A source that is there already, byte for byte and read the same way, is
+    or another one ingests the same files. A source that is there already, byte for byte and read the same way, is
     passed over (under another name too, if it is about the same models). One that was read by another version of its
     loader, or with another column map, takes the place of the earlier reading. A store inside a folder is passed over.
 
@@ -227,15 +216,16 @@ def ingest(
     path = Path(store)
     with nothing_left():
         shelf = make_store(store)
-        n_processes = 1 if strict else _n_processes(planned)
-        if n_processes > 1:
-            reports += _by_processes(n_processes, shelf, planned, way, on_progress)
-        else:
-            for done, item in enumerate(planned):
-                path = item.source.path
-                if on_progress is not None:
-                    on_progress(done, len(planned), path)
-                reports.append(_ingest_source(shelf, item, way))
+        for done, item in enumerate(planned):
+            path = item.source.path
+            if on_progress is not None:
+                on_progress(done, len(planned), path)
+            try:
+                reports.append(_ingest_source(shelf, item.loader, item.source, way))
+            except UnreadableFileError as error:
+                if strict:
+                    raise
+                reports.append(_failed(str(path), str(error).removeprefix(f"{path}: ")))
     if on_progress is not None:
         on_progress(len(planned), len(planned), path)
     unnamed = [report.path for report in reports if _is_unnamed(report)]
@@ -244,85 +234,6 @@ def ingest(
     if anonymize is not None:
         notes.extend(_plain_sources(shelf))
     return IngestReport(store=str(store), sources=tuple(reports), notes=tuple(notes))
-
-
-def _n_processes(planned: Sequence[MatchedSource]) -> int:
-    """Return by how many processes sources are best read."""
-    sizes = [
-        file.stat().st_size for item in planned for file in (item.source.path, *item.source.companions) if file.exists()
-    ]
-    n_cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return max(1, min(sum(sizes) // _BYTES_OF_A_PROCESS, len(planned), n_cores, _MOST_PROCESSES))
-
-
-def _by_processes(
-    n_processes: int, shelf: Shelf, planned: Sequence[MatchedSource], way: "_Way", on_progress: Progress | None
-) -> list[SourceReport]:
-    """Read sources into the store by several processes, and return what became of each, in the order of the sources.
-
-    Sources of the same bytes are read by one process, in order, so that it is the later one that is passed over.
-    """
-    alike: dict[str, list[int]] = {}
-    for k, item in enumerate(planned):
-        alike.setdefault(item.source.digest, []).append(k)
-    reason = "a process that read was killed, perhaps for want of memory; ingest again, what is in the store stays"
-    reports = [_failed(str(item.source.path), reason) for item in planned]
-    alone = replace(way, on_rows=None)  # a callback does not leave its process
-    # Polars' threads do not survive a fork.
-    pool = ProcessPoolExecutor(n_processes, mp_context=multiprocessing.get_context("spawn"), initializer=_in_process)
-    begun: dict[Future[list[SourceReport]], list[int]] = {}
-    done = 0
-    try:
-        with suppress(BrokenProcessPool):
-            for group in alike.values():
-                sent = [_sent(planned[k]) for k in group]
-                begun[pool.submit(_ingest_sources, shelf.store, sent, alone)] = group
-        for future in as_completed(begun):
-            group = begun[future]
-            if on_progress is not None:
-                on_progress(done, len(planned), planned[group[0]].source.path)
-            done += len(group)
-            with suppress(BrokenProcessPool):
-                for k, report in zip(group, future.result(), strict=True):
-                    reports[k] = report
-                    if way.on_rows is not None and report.status == "loaded":
-                        way.on_rows(sum(report.rows.values()))
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
-            process.terminate()
-            process.join()
-    return reports
-
-
-def _in_process() -> None:
-    """Leave an interrupt of the keyboard to the process that asks, whose word then ends this one at whatever line."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _end)
-
-
-def _end(_number: int, _frame: object) -> NoReturn:
-    sys.exit(1)
-
-
-@cache
-def _shelf_of(store: Path) -> Shelf:
-    return Shelf(store)
-
-
-def _sent(item: MatchedSource) -> tuple[str | Loader, Source]:
-    """Return what another process is told of a source: a loader that can be found by its name may hold functions."""
-    loader = item.loader
-    return (loader.name if any(loader is each for each in loaders()) else loader), item.source
-
-
-def _ingest_sources(store: Path, sent: Sequence[tuple[str | Loader, Source]], way: "_Way") -> list[SourceReport]:
-    items = [
-        MatchedSource(loader=loader_named(loader) if isinstance(loader, str) else loader, source=source)
-        for loader, source in sent
-    ]
-    with nothing_left():
-        return [_ingest_source(_shelf_of(store), item, way) for item in items]
 
 
 def _stored_paths(store: str | Path) -> list[Path]:
@@ -377,18 +288,7 @@ class _Reading:
     shown: list[Problem] = field(default_factory=list[Problem])
 
 
-def _ingest_source(shelf: Shelf, item: MatchedSource, way: _Way) -> SourceReport:
-    """Read a source into the store, and return what became of it; UnreadableFileError only with `strict`."""
-    try:
-        return _taken(shelf, item.loader, item.source, way)
-    except UnreadableFileError as error:
-        if way.strict:
-            raise
-        path = item.source.path
-        return _failed(str(path), str(error).removeprefix(f"{path}: "))
-
-
-def _taken(shelf: Shelf, loader: Loader, source: Source, way: _Way) -> SourceReport:
+def _ingest_source(shelf: Shelf, loader: Loader, source: Source, way: _Way) -> SourceReport:
     anonymizer = way.anonymizer()
     options = {} if way.column_map is None else {"column_map": json.dumps(way.column_map.as_config(), sort_keys=True)}
     if source.given:
