@@ -426,14 +426,13 @@ class _Reading:
                 continue
             digest = _digest(sample)
             first = self._asked.setdefault(hash((shared.place, item)), digest)
-            if digest and first and digest != first:
-                self._counts[_OTHERS] += 1
-                item = f"{item}~{digest[:8]}"  # noqa: PLW2901 - another question under the same id
+            other = digest if first and digest != first else None  # of another question under the same id
+            self._counts[_OTHERS] += bool(other)
             epoch = _epoch(as_text(as_dict(sample.metadata).get("epoch")) or "") if sample.metadata else None
             at.append(place)
             kept.append(sample)
             columns.append(shared.columns)
-            cells.append((item, epoch, digest, shared.place))
+            cells.append((f"{item}~{other[:8]}" if other else item, epoch, digest, shared.place))
             said.append(shared.result.said(sample.judged(sample.score), sample.error))
         if restored:
             yield Frame(table="outcomes", frame=frame_from_rows(restored, "outcomes"))

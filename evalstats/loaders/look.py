@@ -221,7 +221,8 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
         raise UnreadableFileError(f"{head.path}: holds {has}; its columns are {comma_list(columns, SHOWN_COLUMNS)}")
     if refusal := _no_results(head, columns, look.records, found[0]):
         return refusal
-    has = f" (this one has the columns {comma_list(columns, SHOWN_COLUMNS)})" if len(columns) > 1 else ""
+    held = f"the columns {comma_list(columns, SHOWN_COLUMNS)}"
+    has = f" (this one has {held})" if len(columns) > 1 else ""
     losses = _losses(look) if "score=COLUMN" in found[0].options else []
     if losses and (offer := metric_offered(look, asked)):
         return f"No column looks like a score{has}; {offer}"
@@ -231,7 +232,7 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     named = any(option.startswith("model") for options in lines or whole or [found[0].options] for option in options)
     one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
     told = f"It is one JSON object, and {look.lists}. " if look.rows else ""
-    told += f"For a table of your own{has}, name the columns{one}"
+    told += f"It has {held}{one}" if lines else f"For a table of your own{has}, name the columns{one}"
     if board is not None and not look.rows:
         pairs = (option.partition("=") for option in board.options)
         parts = [Option("map", column, of=name) for name, _, column in pairs]

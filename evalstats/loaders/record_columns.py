@@ -413,8 +413,8 @@ def record_of(fields: Iterable[str], scores: Sequence[str], *, keyed: bool = Fal
 def _struct(tree: _Tree, before: str, scores: frozenset[str], *, keyed: bool = False) -> type[Struct]:
     fields: list[tuple[str, Any, object]] = []
     names: dict[str, str] = {}
-    for place, (name, inner) in enumerate((name, inner) for name, inner in tree.items() if name):
-        path, name = f"{before}{name}", name.removesuffix("[]")  # noqa: PLW2901 - the name without its mark
+    for place, (marked, inner) in enumerate((marked, inner) for marked, inner in tree.items() if marked):
+        path, name = f"{before}{marked}", marked.removesuffix("[]")
         own = name if keyed else f"m{place}"
         kind: Any = str if keyed and name == "key" else Any
         if "" not in inner and inner:

@@ -675,7 +675,7 @@ def read_source(
             continue
         name, frame = part
         if name == "outcomes":
-            frame = _narrowed(frame, coded, without)
+            frame = _narrowed(frame, coded=coded, without=without)
         frames.setdefault(name, []).append(once.of(frame))
         if excess := too_much(once.n_bytes - before, most):
             raise UnreadableFileError(f"{source.path}: its results take more {excess}")
@@ -691,7 +691,7 @@ def read_source(
     return with_distinct_names(EvalData(**tables, problems=tuple(problems), merged=False))
 
 
-def _narrowed(outcomes: pl.DataFrame, coded: bool, without: Collection[str]) -> pl.DataFrame:  # noqa: FBT001 - as in `read`
+def _narrowed(outcomes: pl.DataFrame, *, coded: bool, without: Collection[str]) -> pl.DataFrame:
     """Return the rows with names as categories where `coded`, and nulls for the columns that are not wanted."""
     nothing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in outcomes.schema.items() if name in without]
     names = [outcomes[name] for name in ("run", "model", "system") if coded]

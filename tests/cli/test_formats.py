@@ -31,7 +31,7 @@ def test_judges_and_criteria_inside_a_record_are_shown_with_options_that_read_th
     given = {"x": {"tone": 4, "fact": 5}, "y": {"tone": 3, "fact": 4}}
     path.write_text(json.dumps([{"id": f"q{k}", "model": model, "scores": given} for k in range(3) for model in "ab"]))
     said = CliRunner().invoke(app, ["formats", str(path)]).output.partition("These may fit: ")[2]
-    shown = said.partition(". For a table of")[0].partition(";")[0]
+    shown = said.partition(". It has")[0].partition(";")[0]
     options = shlex.split(shown)[1::2]
     assert options[1] == "judges=scores.*.tone,scores.*.fact"
     outcomes = read(path, column_map=ColumnMap.from_options(options)).outcomes

@@ -104,7 +104,7 @@ def is_read_so(data: EvalData, rows: Rows, roles: Roles) -> bool:
 
 def lines_of(said: str) -> list[list[str]]:
     """Return the maps that an error shows, each as its options."""
-    shown = re.split(r"; or: ", said.partition("These may fit: ")[2].partition(". For a table of")[0])
+    shown = re.split(r"; or: ", said.partition("These may fit: ")[2].partition(". It ")[0])
     return [[part for part in shlex.split(line) if part != "--map"] for line in shown if line]
 
 

@@ -211,7 +211,7 @@ def test_tables_that_people_have_open(tmp_path: Path, name: str, text: str, how:
 def test_a_column_that_may_be_a_model_s_is_named_beside_those_that_are(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     path.write_text("qid,note,gpt-4o,claude-3,our-finetune\nq1,x,1,0,1\nq2,y,0,0,1\n")
-    with pytest.raises(InputError, match=r"models=gpt-4o,claude-3; or: .*models=gpt-4o,claude-3,our-finetune\. For"):
+    with pytest.raises(InputError, match=r"models=gpt-4o,claude-3; or: .*models=gpt-4o,claude-3,our-finetune\. It"):
         read(path)
 
 

@@ -412,7 +412,7 @@ def test_the_advice_of_a_refusal_reads_the_file(outcomes: dict[str, Outcome], pa
     """The error names columns that fit; with them, or with what they lack, every row is read."""
     expected = REFUSED[pattern]
     (each,) = of_pattern(outcomes, pattern)
-    said = each.error.rpartition("These may fit: ")[2].partition(". For a table of")[0]
+    said = each.error.rpartition("These may fit: ")[2].partition(". It ")[0]
     fits = [f"{name}={column}" for name, column in re.findall(r"(\w+)='([^']*)'", said)]
     columns = shlex.split(expected.better) or fits
     assert columns[0].startswith("item=")
