@@ -90,15 +90,16 @@ def by_metric(result: Comparisons, table: Table) -> Figure | Table:
     for row in result.rows:
         low = "" if row.higher_is_better or row.direction == "asked" else "lower is better"
         name = f"{row.metric}{placed(row.benchmark) if several else ''}"
-        drawn = _drawn(row, row, name, detail=low, words=row.verdict)
+        drawn = _drawn(row, row, name, detail=low, words=row.verdict_word)
         if row.conf_low is not None and row.conf_high is not None:
-            drawn["words"] = f"{drawn['words']}{f' {row.unit}' if row.unit and not alike else ''}, {row.verdict}"
+            drawn["words"] = f"{drawn['words']}{f' {row.unit}' if row.unit and not alike else ''}, {row.verdict_word}"
             half = (row.conf_high - row.conf_low) / 2 * row.scale
             if not alike and half > 0:
                 drawn |= {key: drawn[key] / half for key in ("estimate", "conf_low", "conf_high")}
         elif not alike:
             drawn["estimate"] = None
-        rows.append({**drawn, "tone": _TONES[row.verdict], "settled": row.verdict in DECIDED})
+        is_settled = row.verdict in DECIDED or row.higher_known is not None
+        rows.append({**drawn, "tone": _TONES[row.verdict], "settled": is_settled})
     unit = titled("", first.unit) if alike else " (half-widths of the interval)"
     who, whose = first.candidate.name, first.baseline.name
     return Figure(

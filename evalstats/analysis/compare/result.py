@@ -461,6 +461,11 @@ class Comparison(OfMetric, Result, Estimate):
         known = self.verdict == "inconclusive" and self.direction == "asked" and self.excludes_zero
         return (self.conf_low or 0.0) > 0 if known else None
 
+    @property
+    def verdict_word(self) -> str:
+        """The verdict, and where only the metric's direction is open, "higher" or "lower", which is what is shown."""
+        return self.verdict if self.higher_known is None else "higher" if self.higher_known else "lower"
+
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
         shown = f"{scaled(self.estimate, self.scale, sign=True)} {self.unit}".rstrip()

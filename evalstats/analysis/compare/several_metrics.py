@@ -118,9 +118,7 @@ def _headline(result: Comparisons) -> str:
 
 
 def _word(row: Comparison) -> str:
-    if row.higher_known is not None:
-        return "higher in" if row.higher_known else "lower in"
-    return f"{row.verdict} in" if row.verdict in DECIDED else ""
+    return f"{row.verdict_word} in" if row.verdict_word in (*DECIDED, "higher", "lower") else ""
 
 
 def _on_these(result: Comparisons) -> list[str]:
@@ -185,8 +183,7 @@ def _overview(result: Comparisons) -> Table:
             p_beside(row),
             *(_short(row, own_score(side, figures.digits_of(row))) for side in (row.baseline, row.candidate)),
             *((row.n_items,) if unlike else ()),
-            # Where only the direction is open, that it is higher or lower is what is shown.
-            _word(row).removesuffix(" in") or row.verdict,
+            row.verdict_word,
         )
         for row in result.rows
     )

@@ -181,7 +181,7 @@ def _people_alone(result: JudgeReport, people: PeopleAgreement) -> Document:
         whose = f"both {result.truth}"
     action = "Have a judge rate the same answers, to compare its agreement with people."
     if result.truth != "people":
-        action = f"If one of them is the truth, hold the others against it: {Option('humans', blank='NAME')}."
+        action = f"If one of them is the truth, hold the others against it: {named(Option('humans', blank='NAME'))}."
     return Document(
         kind="judges",
         title=f"How far do {result.truth} agree with one another{f' on {what}' if what else ''}?",

@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 import evalstats as es
+from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.gate import each_gate, gate_of
 from evalstats.cli.gate import junit_xml
 from evalstats.document import formats, terminal
-from evalstats.document.model import Note, Tabs
+from evalstats.document.model import Figure, Note, Tabs
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.plan import Margin
 from evalstats.testing import assert_not_worse
@@ -394,6 +395,9 @@ def test_a_direction_that_nobody_declares_is_no_answer() -> None:
     document = found.document()
     assert "higher in elapsed_total" in document.headline
     assert document.tables["metrics"].written()[1][-1] == "higher"
+    drawn = figures.by_metric(found, document.tables["metrics"])
+    assert isinstance(drawn, Figure)
+    assert (str(drawn.rows["words"][1]).rpartition(", ")[2], drawn.rows["settled"][1]) == ("higher", True)
     shown = " ".join(printed(found, full=False).split())
     assert "higher is assumed better in correct." in shown
     assert "Nothing declares which way elapsed_total is better. Say which: " in shown
