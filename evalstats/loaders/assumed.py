@@ -3,8 +3,8 @@
 What the declarations of both share: the columns that every file may have, and how a score is read. All other columns are factors.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, cast
 
 import polars as pl
 
@@ -13,7 +13,7 @@ from evalstats.loaders.blocks import safe_name
 from evalstats.loaders.format import RECORDS, TABLE, FormatFile
 from evalstats.loaders.record_columns import number, unscored_where
 from evalstats.loaders.rows import Row, Said
-from evalstats.loaders.values import NO_VALUE, as_number, as_text
+from evalstats.loaders.values import NO_VALUE, as_number, as_text, failures_of
 
 SHAPES: Final = (*RECORDS, *TABLE)
 Record = dict[str, Any]
@@ -36,6 +36,7 @@ FIELDS: Final[Mapping[str, str]] = {
 OF_RUN: Final = ("simulated", "judge")
 _WORDS: Final = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 _SCALE: Final = "scale"
+_Scale = tuple[float | None, float | None]
 
 
 def with_others(
@@ -82,8 +83,13 @@ def standard(frame: pl.DataFrame, file: FormatFile[Record], named: Mapping[str, 
     """
     absent = [name for name in frame.columns if name in {*_KEPT, *named.values()} and frame[name].is_null().all()]
     file.factors.own_names = [f"{own}={name}" for own, name in named.items() if name not in absent]
-    stated = frame.select("_v_low", "_v_high").unique(maintain_order=True).rows()
-    scale = file.kept.setdefault(_SCALE, stated[0] if stated else (None, None))
+    frame = frame.with_columns(failures_of(frame[name]).alias(name) for name in ("error", "_failed"))
+    written = frame.select("_v_low", "_v_high").unique(maintain_order=True).rows()
+    stated = [(as_number(low), as_number(high)) for low, high in written]
+    scale = cast("_Scale", file.kept.setdefault(_SCALE, stated[0] if stated else (None, None)))
+    low, high = scale
+    if low is not None and high is not None and low >= high:
+        raise InputError(f"score_min is {low:g} and score_max {high:g}; the maximum must be above the minimum")
     if any(each != scale for each in stated):
         raise InputError(
             f"scores are on two scales (score_min and score_max: {scale} and {next(each for each in stated if each != scale)}); "
@@ -92,15 +98,15 @@ def standard(frame: pl.DataFrame, file: FormatFile[Record], named: Mapping[str, 
     return frame.drop(absent)
 
 
-def on_scale(frame: pl.DataFrame, file: FormatFile[Record], metrics: Iterable[str], better: Row) -> pl.DataFrame:
+def on_scale(frame: pl.DataFrame, file: FormatFile[Record], metrics: Sequence[str], better: Row) -> pl.DataFrame:
     """Return outcomes without scores that lie outside the scale, and whose judge failed; say the scale of the metrics."""
-    low, high = map(as_number, file.kept.get(_SCALE, (None, None)))  # pyright: ignore[reportArgumentType]
+    low, high = cast("_Scale", file.kept.get(_SCALE, (None, None)))
     outside = pl.lit(None, dtype=pl.String)
     if low is not None and high is not None:
         away = pl.col("metric").is_in([*metrics]) & ~pl.col("score").is_between(low, high)
         outside = pl.when(away).then(pl.lit(f"the score lies outside {low:g} to {high:g}"))
     facts: Row = {"kind": "continuous", "low": None, "high": None, "unit": None}
-    if low is None or high is None:
+    if metrics and (low is None or high is None):
         file.note(
             f"no scale is given for {', '.join(metrics)}, so the scores are kept without bounds; if there are bounds, write them "
             "in columns score_min and score_max"

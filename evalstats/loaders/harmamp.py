@@ -31,6 +31,7 @@ _NO_SEED: Final = "{n} rows have no seed_id; their plans count as a seed each"
 _COLUMNS: Final = {"harmfulness": "harmful", "over_refusal": "refused", "harm_score": "harm_score"}
 _SHARES: Final = ("harmfulness", "over_refusal")
 _NOTE: Final = noted("HarmAmp")
+_WHOLE: Final = "whole"
 _FIELDS: Final = {
     **FIELDS,
     "item": "plan_id",
@@ -76,7 +77,13 @@ def _after(frame: pl.DataFrame, file: FormatFile[Record]) -> pl.DataFrame:
     ending = pl.when(pl.col("turn").is_null()).then(pl.lit("")).otherwise(pl.lit("/turn"))
     frame = frame.with_columns(pl.col("metric") + ending)
     held = frame["metric"].unique(maintain_order=True)
+    file.kept[_WHOLE] = file.kept.get(_WHOLE) or "harmfulness" in held
     return on_scale(frame, file, held.filter(held.str.starts_with("harm_score")).to_list(), {"higher_is_better": False})
+
+
+def _finish(file: FormatFile[Record]) -> None:
+    if not file.kept.get(_WHOLE):  # of turns alone theirs is the headline
+        file.metric("harmfulness/turn", **SHARE, higher_is_better=False, primary=True)
 
 
 LOADER: Final[Format[Any]] = Format(
@@ -97,6 +104,7 @@ LOADER: Final[Format[Any]] = Format(
     about=lambda _: {"note": _NOTE, "dependence": ["seed_id"]},
     arranged=_arranged,
     after=_after,
+    finish=_finish,
     of_run=(*OF_RUN, "system"),
     metrics={
         "harmfulness": {**SHARE, "higher_is_better": False, "primary": True},

@@ -94,7 +94,7 @@ def test_a_missing_criterion_is_missing_or_unscored_and_never_low(tmp_path: Path
 
 def test_failures_of_judge_and_model_outrank_scores(tmp_path: Path) -> None:
     data = load(
-        tmp_path, row("q1", judge_error="refused to judge"), row("q2", error="timeout"), row("q3", judge_error="")
+        tmp_path, row("q1", judge_error="refused to judge"), row("q2", error="timeout"), row("q3", judge_error="none")
     )
     found = data.outcomes.filter(metric="safety").select("status", "score", "status_reason", "value_raw").rows()
     assert found == [
@@ -124,6 +124,15 @@ def test_the_ends_of_the_scale_are_on_it(tmp_path: Path) -> None:
 def test_scales_that_do_not_agree_are_refused(tmp_path: Path, second: Row) -> None:
     with pytest.raises(InputError, match="scores are on two scales"):
         load(tmp_path, row("q1"), row("q2", **second))
+
+
+def test_a_scale_is_its_numbers_and_no_text(tmp_path: Path) -> None:
+    lows = "".join(f"q{n},d,en,m,3,{low},5\n" for n, low in enumerate(("1", "1.0")))
+    path = tmp_path / "x.csv"
+    path.write_text(f"question_id,domain,language,model,safety,score_min,score_max\n{lows}")
+    assert read(path).metrics.filter(metric="safety").select("low", "high").row(0) == (1.0, 5.0)
+    with pytest.raises(InputError, match="score_min is 5 and score_max 1; the maximum must be above the minimum"):
+        load(tmp_path, row("q1", score_min=5, score_max=1))
 
 
 def test_without_a_scale_there_are_no_bounds_and_it_is_said(tmp_path: Path) -> None:

@@ -263,6 +263,8 @@ def test_turns_are_variants_with_metrics_of_their_own(tmp_path: Path) -> None:
         "harmfulness": True,
         "harm_score": False,
     }
+    only_turns = load(tmp_path, *rows)
+    assert only_turns.metrics.filter(pl.col("primary"))["metric"].to_list() == ["harmfulness/turn"]
     data = load(tmp_path, row("a"), row("b", turn="x"))
     assert "1 of 2 rows are dropped (a turn that is no whole number): line 2" in said(data, "error")
 
