@@ -68,7 +68,7 @@ _LEVEL_NAMES: Final = ("conf_level", "level", "confidence_level")
 _FACTS: Final = re.compile(
     r"(?:.*_)?(?:rank|position|place|params|parameters|param_count|size|size_b|params_b|year|avg_length|avg_tokens|"
     r"output_length|context|context_length|context_window|max_tokens|max_output_tokens|max_input_tokens|rpm|tpm|cutoff)|#params|#|"
-    r"(?:n|num)_.*|.*_n"
+    r"(?:n|num)_.*"
 )
 # What a model costs to use is no score of it: a price, what so many tokens cost, or what goes in or out by the million.
 _PRICE: Final = frozenset(["price", "prices", "pricing"])
@@ -386,12 +386,15 @@ def _is_published(
 def is_price(column: str) -> bool:
     """Whether a column's name says that it holds the price of tokens.
 
-    >>> is_price("input_cost_per_token"), is_price("Output ($/1M)"), is_price("cost"), is_price("total_cost")
-    (True, True, False, False)
+    >>> [is_price(name) for name in ("input_cost_per_token", "Output ($/1M)", "in / 1M tokens")]
+    [True, True, True]
+    >>> [is_price(name) for name in ("cost", "total_cost", "needle_in_haystack_1m")]
+    [False, False, False]
     """
     words = {*plain(column).split("_")}
     rate = words & _COST and words & (_SIDES_OF_CALLS | _AMOUNTS)
-    return "$" in column or bool(words & _PRICE or rate or (words & _SIDES_OF_CALLS and words & _MANY_TOKENS))
+    by_many = words & _SIDES_OF_CALLS and words & _MANY_TOKENS and words <= _SIDES_OF_CALLS | _AMOUNTS
+    return "$" in column or bool(words & _PRICE or rate or by_many)
 
 
 def columns_of(
@@ -416,7 +419,7 @@ def columns_of(
     }
     roles.level = next((by_name.pop(name) for name in _LEVEL_NAMES if by_name.get(name) in numbers), None)
     kept = {name: column for name, column in by_name.items() if column in numbers and not _FACTS.fullmatch(name)}
-    kept = {name: column for name, column in kept.items() if not is_price(column)}
+    kept = {name: column for name, column in kept.items() if not (is_price(column) or column.endswith("(n)"))}
     roles.spreads = [
         by_name[name] for name in by_name if _SPREADS.fullmatch(name) and by_name[name] in numbers | uncertain
     ]

@@ -26,6 +26,7 @@ from evalstats.loaders.values import (
     PLACE,
     STATE,
     Places,
+    as_text,
     digests_of,
     factor_of,
     failures_of,
@@ -132,10 +133,14 @@ class Tidier:
         return self._kept(self._numbered(self._with_run(pl.concat(parts))))
 
     def _without_totals(self, block: TableBlock) -> TableBlock:
-        """Leave out the rows that sum up others, where such a row ends the table: they are no items."""
+        """Leave out the rows that sum up others, where such a row ends the table: they are no items.
+
+        Where the first item is such a word, or any word that is written alike, each row is an item of its own.
+        """
         source = self.binding.columns.get("item", "")
-        first, last = (_is_total(row.get(source)) for row in (self.survey.first, self.survey.last))
-        if first or not last:
+        first, last = (as_text(row.get(source)) or "" for row in (self.survey.first, self.survey.last))
+        are_words = first.isalpha() and first[:1].isupper() == last[:1].isupper()
+        if are_words or first.lower() in _TOTALS or last.lower() not in _TOTALS:
             return block
         ids = block.cells(source).cast(pl.String)
         sums = ids.str.strip_chars().str.to_lowercase().is_in(_TOTALS).fill_null(value=False)
@@ -604,10 +609,6 @@ class Tidier:
             told = (facts.low, facts.high, facts.unit, facts.kind) != (None, None, None, None)
             if low is not None and (low < 0 or high > 1) and not told:
                 self._outside.add((benchmark, metric))
-
-
-def _is_total(item: object) -> bool:
-    return isinstance(item, str) and item.strip().lower() in _TOTALS
 
 
 def _keys_of(frame: pl.DataFrame) -> list[str]:

@@ -166,6 +166,12 @@ def test_a_total_beside_rates_counts_items_and_beside_points_sums_them(table: An
     assert data.aggregates.filter(metric="total").select("model", "estimate", "n").row(0) == ("a", 70.0, None)
 
 
+def test_names_of_benchmarks_are_no_counts_and_no_prices(table: Any) -> None:
+    names = ["best_of_n", "pass_at_n", "needle_in_haystack_1m"]
+    data = table(",".join(["model", "mmlu", *names]) + "\na,.7,.8,.6,.9\nb,.6,.7,.5,.8\n")
+    assert set(data.aggregates["metric"]) == {"mmlu", *names}
+
+
 def test_teams_are_what_is_scored(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("Team,Score\nRed,81\nBlue,74\n")
     assert read(tmp_path / "t.csv").aggregates.select("model", "estimate").rows() == [("Red", 81.0), ("Blue", 74.0)]

@@ -899,6 +899,9 @@ def test_items_that_are_called_as_totals_are_items(csv: Any) -> None:
     """Of a word list each row is an item, and so is what stands at the end of nothing else."""
     assert csv(NAMED + "all,a,1\nsum,a,0\nsome,a,1\n").outcomes.height == 3
     assert csv(NAMED + "overall,a,1\noverall,b,0\n").outcomes.height == 2
+    tasks = ["abs", "all", "len", "max", "mean", "sum"]
+    assert csv(NAMED + "".join(f"{task},{model},1\n" for model in "ab" for task in tasks)).outcomes.height == 12
+    assert csv(NAMED + "abs,a,1\nlen,a,0\nMean,a,0.5\n").outcomes.height == 2
 
 
 def test_the_size_of_a_group_is_no_number_of_trials(csv: Any) -> None:
