@@ -10,6 +10,7 @@ from typing import Final, cast
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, json_text
@@ -233,8 +234,8 @@ class GroupCounter:
     """
 
     def __init__(self) -> None:
-        # sorted hashes, and how often each was met
-        self._groups, self._n = np.empty(0, np.uint64), np.empty(0, np.int64)
+        # sorted hashes, and how often each was met: runs each longer than the next, so that a hash is moved a few times only
+        self._runs: list[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]] = []
 
     def next(self, keys: pl.DataFrame) -> pl.Series:
         """Return each row's number within its group, in the order of the rows."""
@@ -242,14 +243,21 @@ class GroupCounter:
         order = np.argsort(hashes, kind="stable")
         first = np.flatnonzero(np.diff(hashes[order], prepend=~hashes[order][:1]))
         groups, sizes = hashes[order][first], np.diff(first, append=len(hashes))
-        place = np.searchsorted(self._groups, groups)
-        known = place < len(self._groups)
-        known[known] = self._groups[place[known]] == groups[known]
-        before = np.zeros(len(groups), np.int64)
-        before[known] = self._n[place[known]]
-        self._n[place[known]] += sizes[known]
-        self._groups = np.insert(self._groups, place[~known], groups[~known])
-        self._n = np.insert(self._n, place[~known], sizes[~known])
+        before, is_new = np.zeros(len(groups), np.int64), np.ones(len(groups), np.bool_)
+        for met, n in self._runs:
+            place = np.searchsorted(met, groups)
+            known = met.take(place, mode="clip") == groups
+            before[known] = n[place[known]]
+            n[place[known]] += sizes[known]
+            is_new &= ~known
+        new, n_new = groups[is_new], sizes[is_new]
+        while len(new) and self._runs and len(self._runs[-1][0]) <= len(new):
+            met, n = self._runs.pop()
+            new, n_new = np.concatenate([met, new]), np.concatenate([n, n_new])
+            merged = np.argsort(new, kind="stable")  # two sorted runs are merged in one pass
+            new, n_new = new[merged], n_new[merged]
+        if len(new):
+            self._runs.append((new, n_new))
         numbers = np.empty(len(hashes), np.int64)
         numbers[order] = np.arange(len(hashes)) - np.repeat(first - before, sizes)
         return pl.Series(numbers)
