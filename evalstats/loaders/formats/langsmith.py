@@ -17,7 +17,7 @@ import polars as pl
 from evalstats.loaders.files import cell_value
 from evalstats.loaders.format import RECORDS, Format, FormatFile, Sign
 from evalstats.loaders.record_columns import members_of
-from evalstats.loaders.rows import Row, Said, held, item_of, unscored
+from evalstats.loaders.rows import Row, Said, as_row, held, item_of, score_of, unscored
 from evalstats.loaders.values import as_number, times_of
 
 _PREFIXES: Final = {"inputs": "in", "input": "in", "reference": "ref", "feedback": "score"}
@@ -28,10 +28,13 @@ _NO_NUMBER: Final = "the feedback is no number"
 _BELOW: Final = "{n} runs belong to no example or lie below another run, and are dropped"
 
 
+_NO_FEEDBACK: Final = "there is no feedback"
+
+
 def _feedback(value: object) -> Said:
     word = value.strip().lower() if isinstance(value, str) else None
     if value is None or word in _NO_VALUE:
-        return unscored("there is no feedback", held(value))
+        return unscored(_NO_FEEDBACK, held(value))
     number = as_number(value)
     number = _WORDS.get(word or "") if number is None else number
     return unscored(_NO_NUMBER, held(value)) if number is None else number
@@ -150,12 +153,15 @@ def _failed(frame: pl.DataFrame, _: object) -> pl.DataFrame:
 
 
 def _columns_of_feedback(rows: Sequence[Row], file: FormatFile[Any]) -> dict[str, str]:
-    """Return the columns that are no known fact and hold a number, or a word for right and wrong; the first block tells."""
+    """Return the columns that are no known fact and hold numbers, or words for right and wrong, wherever they hold anything."""
     if "feedback" not in file.kept:
+        said = {name: [_feedback(row.get(name)) for row in rows] for name in members_of(rows[:1]) if not _fact(name)}
+        given = {
+            name: [each for each in cells if as_row(each).get("status_reason") != _NO_FEEDBACK]
+            for name, cells in said.items()
+        }
         file.kept["feedback"] = {
-            name: name
-            for name in members_of(rows[:1])
-            if not _fact(name) and any(isinstance(_feedback(row.get(name)), float) for row in rows)
+            name: name for name, cells in given.items() if cells and all(score_of(each) is not None for each in cells)
         }
     return cast("dict[str, str]", file.kept["feedback"])
 
