@@ -232,7 +232,11 @@ MissingAre = Literal["bounded", "ignorable"]
 Metric = Annotated[str | None, Flag("Metric to use; default: the benchmark's headline metric.", "--metric -m")]
 Metrics = Annotated[
     str | list[str] | tuple[str, ...] | None,
-    Flag("Metric to compare, or several as one family: A,B; default: the headline.", "--metric -m", reads="metrics"),
+    Flag(
+        "Metric to compare, or several as one family: A,B; default: the headline, else all.",
+        "--metric -m",
+        reads="metrics",
+    ),
 ]
 LabMetric = Annotated[str | None, Flag("Metric to use for the lab.", metavar="METRIC")]
 LiveMetric = Annotated[str | None, Flag("Metric to use for live data.", metavar="METRIC")]
@@ -461,7 +465,10 @@ Formula = Annotated[
     str | None,
     _DesignFlag("Model in lme4's notation, such as 'score ~ model * scenario + (1|item)'; default: from the data."),
 ]
-Scenario = Annotated[str | None, Flag("Column that names the scenarios; default: scenario.", metavar="COLUMN")]
+Scenario = Annotated[
+    str | None,
+    Flag("Column that names the scenarios; default: scenario, else the only one that could.", metavar="COLUMN"),
+]
 ScenarioReference = Annotated[
     str | None,
     _DesignFlag(
@@ -575,7 +582,8 @@ RatingKind = Literal["auto", "nominal", "ordinal", "interval", "ratio"]
 Humans = Annotated[
     str | Sequence[str],
     Flag(
-        "Rater whose ratings are the truth, by name; may be repeated; human: all that the data call so.",
+        "Rater whose ratings are the truth, by name; may be repeated; default: all that the data call human; without any, all "
+        "raters are compared.",
         metavar="NAME",
         names=(),
     ),

@@ -483,7 +483,8 @@ def _source(name: str, files: Sequence[str], settings: Settings) -> str:
     if not files:
         return ""
     humans = settings.options.get("humans")
-    if shell.get("raters") or humans:
+    # A table of ratings is none of outcomes, and its run names no file.
+    if shell.get("raters") or humans or (settings.question == "judges" and not settings.files.get(name)):
         return _ratings(files, shell, humans)
     told = {
         "where": _literal(where) if where else "",

@@ -72,12 +72,12 @@ def with_errors_of_shares(rows: pl.DataFrame, metric: Metric) -> tuple[pl.DataFr
     """Fill in standard errors of bounded scores from how many items are behind them.
 
     Of bounded scores with a given mean, right-or-wrong ones vary most. The errors have the width of Wilson's interval at 95%, so
-    that a share of 0 or 1 is not certain.
+    that a share of 0 or 1 is not certain. Scores without bounds are shares if all of them lie between 0 and 1.
     """
-    z = normal_quantile(0.95)
+    z, are_shares = normal_quantile(0.95), bool(rows["estimate"].is_between(0, 1).all())
 
     def error_of(score: float, n: int | None, known: float | None) -> float | None:
-        low, high = bounds_of_published(metric.facts, score, n)
+        low, high = bounds_of_published(metric.facts, score, n) if are_shares else (metric.facts.low, metric.facts.high)
         if known is not None or not n or low is None or high is None or not low <= score <= high:
             return known
         ends = wilson_ends((score - low) / (high - low), n, z)
@@ -86,7 +86,7 @@ def with_errors_of_shares(rows: pl.DataFrame, metric: Metric) -> tuple[pl.DataFr
     errors = [error_of(*row) for row in rows.select("estimate", "n", "std_error").iter_rows()]
     n_filled = rows["std_error"].null_count() - errors.count(None)
     filled = rows.with_columns(pl.Series("std_error", errors, dtype=pl.Float64))
-    note = f"the standard errors of {plural(n_filled, 'model')} are Wilson's, from the published scores and their n"
+    note = f"standard errors of {plural(n_filled, 'model')} are Wilson's, from the published scores and their n"
     return filled, (note,) if n_filled else ()
 
 

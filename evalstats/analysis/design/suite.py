@@ -17,7 +17,6 @@ from evalstats.grammar import and_list, comma_list, quoted_list
 from evalstats.options import GivenOptions
 from evalstats.record import record
 from evalstats.schema.data import EvalData
-from evalstats.schema.plan import Plan
 from evalstats.schema.tables import levels_of
 from evalstats.table.systems import rows_named
 
@@ -82,9 +81,7 @@ def suite_between(data: EvalData, names: Sequence[str] | None, *, metric: str | 
     return replace(suite, notes=(Note(kind="left_out", text=lacking), *suite.notes))
 
 
-def metrics_of_both(
-    data: EvalData, names: Sequence[str], *, contrast: str, plan: Plan | None = None
-) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+def metrics_of_both(data: EvalData, names: Sequence[str], *, contrast: str) -> tuple[tuple[str, ...], tuple[Note, ...]]:
     """Return what is asked of named systems where no metric is named and no headline declared: every metric that all have.
 
     There are none where each of the benchmarks that they share has one metric or one headline; what only some have is noted.
@@ -96,8 +93,6 @@ def metrics_of_both(
     held = outcomes.select(sorted(columns)).unique(maintain_order=True)
     sides = [rows_named(held, name, contrast=contrast, role="system") for name in names]
     shared = [name for name in levels_of(held["benchmark"]) if all(name in side["benchmark"] for side in sides)]
-    if plan is not None and len(shared) == 1 and plan.primary_for(shared[0]) is not None:
-        return (), ()
     rows = {name: [side.filter(benchmark=name) for side in sides] for name in shared}
     asked = {name: metrics_to_show(data, pl.concat(own), name, None) for name, own in rows.items()}
     if all(len(own) == 1 for own in asked.values()):

@@ -21,6 +21,8 @@ from evalstats.table.systems import System, remarks_of
 AVERAGE = "average"
 # Separates the parts of a key that is made of several columns.
 _JOIN = "\x1f"
+# Of items, as many have one level of a column that describes items.
+_SAME = 0.95
 COUNT, WITHIN = f"{HELPER}count", f"{HELPER}within"
 
 
@@ -172,7 +174,10 @@ def scenario_table(
 
 
 def _scenario_column(data: EvalData, rows: pl.DataFrame, scenario: str | None) -> str:
-    """Return the column that is named, else the standard one where it says anything, else the only one that could be it."""
+    """Return the column that is named, else the standard one where it says anything, else the only one that could be it.
+
+    One that differs within more than a few items describes answers, and is none that could.
+    """
     if scenario is not None:
         column = data.factor(scenario)
         if column not in rows.columns:
@@ -185,6 +190,9 @@ def _scenario_column(data: EvalData, rows: pl.DataFrame, scenario: str | None) -
         for name in group_columns(rows)
         if name != "scenario" and ":" not in name and 2 <= rows[name].n_unique() <= rows.height / 4
     ]
+    if factors:
+        one = rows.group_by(ITEM_KEY).agg(pl.col(factors).n_unique() == 1)
+        factors = [name for name in factors if one[name].sum() >= _SAME * one.height]
     if len(factors) == 1:
         return factors[0]
     hint = f"; columns that could: {', '.join(factors)}" if factors else ""

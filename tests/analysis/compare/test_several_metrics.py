@@ -260,6 +260,15 @@ def test_without_a_headline_every_metric_is_asked(found: es.Comparisons) -> None
     assert headed.metric == "cost"
 
 
+def test_the_headline_of_a_plan_holds_for_a_suite() -> None:
+    both = [frame().with_columns(benchmark=pl.lit(name)) for name in ("one", "two")]
+    suite = es.from_frame(pl.concat(both), item="item", model="model", score=["correct", "cost:lower"])
+    assert isinstance(es.compare(suite, "old", "new"), es.Comparisons)
+    headed = es.compare(suite, "old", "new", plan=es.Plan(primary={"one": "correct", "two": "correct"}, source="p"))
+    assert isinstance(headed, es.Comparison)
+    assert headed.metric == "correct"
+
+
 def test_what_one_side_alone_has_is_noted_and_not_asked() -> None:
     shared = [rows_of(model, [1, 0] * 20, metric=name) for model in ("old", "new") for name in ("acc", "f1")]
     more = rows_of("old", [2.0] * 40, metric="cost")

@@ -164,10 +164,13 @@ def test_the_standard_errors_of_shares_are_taken_from_their_n() -> None:
     assert found.row("m0").std_error == pytest.approx(0.03, rel=0.03)
     assert 0.005 < (found.row("m2").std_error or 0.0) < 0.02
     assert found.row("m3").std_error == 0.25
-    assert any("the standard errors of 3 models are Wilson's" in note for note in told(found))
+    assert any("standard errors of 3 models are Wilson's" in note for note in told(found))
     # Points of no known range vary as they like.
     with pytest.raises(CannotAnswerError, match="of shares n is enough"):
         leaderboard(published([10.0, 20.0], [None, None], n=[100, 100]))
+    # A rating below 1 among others above it is no share.
+    with pytest.raises(CannotAnswerError, match="of shares n is enough"):
+        leaderboard(published([0.9, 0.4, 35.2, 61.0], [None] * 4, n=[500] * 4))
 
 
 def test_a_model_without_a_standard_error_has_no_rank() -> None:

@@ -269,3 +269,7 @@ def test_the_only_column_that_could_name_scenarios_is_taken_and_noted() -> None:
     both = {**topic, "place": [f"p{i % 5}" for i in range(80)]}
     with pytest.raises(InputError, match=r"scenario.*columns that could: .*topic"):
         scenarios(data_of(*(rows_of(name, own, factors=both) for name, own in scores.items())))
+    # What differs between the answers to an item describes them.
+    steps = ({"n_steps": rng.integers(1, 4, 80).tolist()} for _ in scores)
+    with pytest.raises(InputError, match=r"name the column with scenario=?$|name the column with scenario"):
+        scenarios(data_of(*(rows_of(name, scores[name], factors=own) for name, own in zip(scores, steps, strict=True))))
