@@ -10,7 +10,7 @@ import polars as pl
 from evalstats import options as opt
 from evalstats.analysis.compare.design import PairedDesign, decided
 from evalstats.analysis.compare.difference import Difference, effect_rows
-from evalstats.analysis.compare.flips import flip_signs, flipped_items, item_spread
+from evalstats.analysis.compare.flips import flip_signs, flipped_items, item_spread, loss_slices
 from evalstats.analysis.compare.levels import by_level, items_in_no_row, stratified_row
 from evalstats.analysis.compare.result import Comparison, Comparisons, OtherAverage, TheseItems, Verdict
 from evalstats.analysis.compare.sequential import (
@@ -21,7 +21,6 @@ from evalstats.analysis.compare.sequential import (
     sequential_at_margin,
     uneven_order,
 )
-from evalstats.analysis.compare.slices import loss_slices
 from evalstats.analysis.compare.verdict import (
     Judged,
     at_margin,

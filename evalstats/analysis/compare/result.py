@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
-from evalstats.analysis.compare.flips import Flips, ItemSpread, ItemTexts
-from evalstats.analysis.compare.slices import LossSlice
+from evalstats.analysis.compare.flips import Flips, ItemSpread, ItemTexts, LossSlice
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.dependence import ItemFactor
