@@ -22,8 +22,7 @@ import polars as pl
 
 from evalstats.analysis.design.entries import entries_of
 from evalstats.analysis.design.labels import corrected_score
-from evalstats.analysis.design.metric import difference_in_unit
-from evalstats.analysis.design.suite import suite_between
+from evalstats.analysis.design.metric import difference_in_unit, suite_between
 from evalstats.atomic import write_whole
 from evalstats.document.escape import for_csv, one_line
 from evalstats.errors import CannotAnswerError, InputError, Option

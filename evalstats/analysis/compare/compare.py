@@ -61,10 +61,12 @@ from evalstats.analysis.design.different_users import unpaired_arms
 from evalstats.analysis.design.labels import labels_of, refuse_with_labels
 from evalstats.analysis.design.metric import (
     Metric,
+    as_one,
     both_systems,
     check_family,
     direction_notes,
     margin_in_unit,
+    metrics_of_both,
     open_direction,
 )
 from evalstats.analysis.design.reliability import reliability_of_each
@@ -77,7 +79,6 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
-from evalstats.analysis.design.suite import as_one, metrics_of_both
 from evalstats.analysis.posterior.result import with_posterior
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version

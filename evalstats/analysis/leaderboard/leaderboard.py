@@ -32,6 +32,7 @@ from evalstats.analysis.design.entries import (
     shared_counts,
 )
 from evalstats.analysis.design.labels import refuse_with_labels
+from evalstats.analysis.design.metric import as_one
 from evalstats.analysis.design.runs import (
     draws_note,
     left_out_of_several_runs,
@@ -39,7 +40,6 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
-from evalstats.analysis.design.suite import as_one
 from evalstats.analysis.leaderboard.board import Board
 from evalstats.analysis.leaderboard.checks import (
     best_if_missing,

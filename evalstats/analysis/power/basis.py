@@ -12,8 +12,7 @@ import polars as pl
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison, Comparisons
 from evalstats.analysis.design.clusters import chosen_clusters, group_columns, label_of, named_clusters
-from evalstats.analysis.design.metric import both_systems
-from evalstats.analysis.design.suite import metrics_of_both, suite_between
+from evalstats.analysis.design.metric import both_systems, metrics_of_both, suite_between
 from evalstats.analysis.provenance import run_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note

@@ -39,7 +39,7 @@ from evalstats.analysis.design.labels import (
     one_cluster_column,
     refuse_with_labels,
 )
-from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
+from evalstats.analysis.design.metric import Metric, as_one, choose_metric, metrics_to_show
 from evalstats.analysis.design.reliability import Extrapolation, extrapolated, reliability
 from evalstats.analysis.design.runs import (
     TrialDesign,
@@ -50,7 +50,6 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
-from evalstats.analysis.design.suite import as_one
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, Origin, estimated, method_row
