@@ -8,8 +8,7 @@ import polars as pl
 
 from dev.validation.deciding import SIDES
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
-from evalstats.analysis.design.clusters import candidate_groups
-from evalstats.analysis.design.dependence import dependence
+from evalstats.analysis.design.clusters import candidate_groups, dependence
 from evalstats.analysis.design.metric import Metric
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData

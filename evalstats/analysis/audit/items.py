@@ -8,8 +8,7 @@ import polars as pl
 
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.analysis.design.averages import other_averages
-from evalstats.analysis.design.clusters import candidate_groups, group_columns, label_of
-from evalstats.analysis.design.dependence import kind_of, usable_factors
+from evalstats.analysis.design.clusters import candidate_groups, group_columns, kind_of, label_of, usable_factors
 from evalstats.analysis.design.entries import ENTRY, with_entries
 from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import Option

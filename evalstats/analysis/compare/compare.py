@@ -44,6 +44,7 @@ from evalstats.analysis.design.averages import (
 from evalstats.analysis.design.clusters import (
     candidate_groups,
     chosen_clusters,
+    crossed_factors,
     duplicate_notes,
     group_columns,
     label_of,
@@ -56,7 +57,6 @@ from evalstats.analysis.design.comparability import (
     refusal,
     run_comparability,
 )
-from evalstats.analysis.design.dependence import crossed_factors
 from evalstats.analysis.design.different_users import unpaired_arms
 from evalstats.analysis.design.labels import labels_of, refuse_with_labels
 from evalstats.analysis.design.metric import (
@@ -179,7 +179,7 @@ def compare(
     cluster
         One or several columns whose levels share something (a passage, a template, a user). Columns declared in the data,
         and the item where it has several variants, are clusters as well. Where nothing is declared, the wider of the clustered
-        and the independent interval decides for a column by which items seem to go (`evalstats.analysis.design.dependence`).
+        and the independent interval decides for a column by which items seem to go (`evalstats.analysis.design.clusters`).
         "none" says that items share nothing: columns declared in the data are set aside, and no other decides.
     paired
         Whether both sides answered the same items. False: different users or items, such as an A/B test (Miettinen-Nurminen,

@@ -12,9 +12,16 @@ import numpy as np
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
 from evalstats.analysis.compare.result import LevelDifferences
 from evalstats.analysis.design.averages import Average
-from evalstats.analysis.design.clusters import label_of, nested, without_nested
+from evalstats.analysis.design.clusters import (
+    ItemFactor,
+    dependence,
+    effective_levels,
+    label_of,
+    nested,
+    widest_factor,
+    without_nested,
+)
 from evalstats.analysis.design.comparability import RunDifference
-from evalstats.analysis.design.dependence import ItemFactor, dependence, effective_levels, widest_factor
 from evalstats.analysis.design.labels import Labels, label_account, one_cluster_column
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.result import MethodRow, method_row, notes

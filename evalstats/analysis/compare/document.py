@@ -8,8 +8,8 @@ from evalstats.analysis.compare.method import method_sections, sized, times_need
 from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, LevelDifferences
 from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.design.averages import weighted_words
+from evalstats.analysis.design.clusters import dependence_table, partitions_named
 from evalstats.analysis.design.comparability import graver, invalidating
-from evalstats.analysis.design.dependence import dependence_table, partitions_named
 from evalstats.analysis.design.metric import asked_direction, direction_notes
 from evalstats.analysis.design.reliability import reliability_figure
 from evalstats.analysis.posterior.document import beside_sections

@@ -9,8 +9,8 @@ import polars as pl
 
 from evalstats.analysis.compare.flips import Flips, ItemSpread, ItemTexts, LossSlice
 from evalstats.analysis.costs import CostRow
+from evalstats.analysis.design.clusters import ItemFactor
 from evalstats.analysis.design.comparability import RunDifference
-from evalstats.analysis.design.dependence import ItemFactor
 from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.design.reliability import PassesByK
 from evalstats.analysis.posterior.result import Posterior

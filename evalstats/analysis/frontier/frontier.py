@@ -9,8 +9,15 @@ import numpy as np
 from evalstats import options as opt
 from evalstats.analysis.costs import cost_word, item_amounts, log_scale_mean, runaway_words
 from evalstats.analysis.design.averages import estimand
-from evalstats.analysis.design.clusters import chosen_clusters, label_of, named_clusters, without_nested
-from evalstats.analysis.design.dependence import ItemFactor, deciding_factor, dependence
+from evalstats.analysis.design.clusters import (
+    ItemFactor,
+    chosen_clusters,
+    deciding_factor,
+    dependence,
+    label_of,
+    named_clusters,
+    without_nested,
+)
 from evalstats.analysis.design.different_users import assigned_units, rows_may_align, split_mismatch, unpaired_arms
 from evalstats.analysis.design.entries import EntryTable, chosen_entries, entry_table, measured_alike
 from evalstats.analysis.design.runs import TrialDesign, trial_design

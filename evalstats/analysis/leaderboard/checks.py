@@ -8,8 +8,8 @@ import polars as pl
 
 from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.design.averages import fixed_by, other_averages
+from evalstats.analysis.design.clusters import ItemFactor, crossed_factors, deciding_factor, dependence
 from evalstats.analysis.design.comparability import identical_runs
-from evalstats.analysis.design.dependence import ItemFactor, crossed_factors, deciding_factor, dependence
 from evalstats.analysis.design.entries import MIN_SHARED
 from evalstats.analysis.leaderboard.board import Board
 from evalstats.analysis.leaderboard.ranks import (

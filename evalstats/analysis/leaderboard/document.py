@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from evalstats.analysis.design.averages import weighted_words
-from evalstats.analysis.design.dependence import dependence_table, partitions_named
+from evalstats.analysis.design.clusters import dependence_table, partitions_named
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
 from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters

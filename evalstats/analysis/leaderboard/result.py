@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.design.dependence import ItemFactor
+from evalstats.analysis.design.clusters import ItemFactor
 from evalstats.analysis.design.entries import ComparabilityGraph, EntryDifference
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
 from evalstats.analysis.posterior.difference import need_direction, notes_of_data

@@ -19,15 +19,16 @@ from evalstats.analysis.design.averages import (
     wanted_average,
 )
 from evalstats.analysis.design.clusters import (
+    ItemFactor,
     candidate_groups,
     chosen_clusters,
+    factor_of_score,
     group_columns,
     label_of,
     named_clusters,
     without_nested,
 )
 from evalstats.analysis.design.comparability import ran_to_its_limit
-from evalstats.analysis.design.dependence import ItemFactor, factor_of_score
 from evalstats.analysis.design.labels import (
     Labels,
     by_error_rates,
