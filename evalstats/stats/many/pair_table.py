@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from evalstats.errors import InputError
 from evalstats.record import record
+from evalstats.stats.bootstrap import common_step
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, too_few_clusters
-from evalstats.stats.resample_law import common_step
 
 if TYPE_CHECKING:  # what a law is drawn with takes long to import, and a comparison of two asks for none
     from evalstats.stats.many.step_down import ReferenceLaw

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from evalstats.record import record
+from evalstats.stats.bootstrap import common_step
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.many.pair_table import (
     FLAT,
@@ -21,7 +22,6 @@ from evalstats.stats.many.pair_table import (
     score_covariance,
 )
 from evalstats.stats.many.step_down import ROWS, Draws, ReferenceLaw
-from evalstats.stats.resample_law import common_step
 
 Signs: TypeAlias = NDArray[np.floating[Any]]
 Options = ParamSpec("Options")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstats.record import record
+from evalstats.stats.bootstrap import common_step, fast_length
 from evalstats.stats.checks import (
     FloatArray,
     IntArray,
@@ -34,7 +35,6 @@ from evalstats.stats.estimate import (
     two_sided_t_p,
 )
 from evalstats.stats.one_sample import mean_t
-from evalstats.stats.resample_law import common_step, fast_length
 
 _ENUMERATED = 20  # up to 2**20 sign patterns are listed
 _CHEAP = 64

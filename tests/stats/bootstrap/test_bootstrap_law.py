@@ -11,17 +11,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import fft, stats
 
-from evalstats.stats.bootstrap import augmented_percentile, percentile_law
-from evalstats.stats.resample_law import (
+from evalstats.stats.bootstrap import (
     _all_multiples,
     _bracket,
     _window,
     all_resamples,
+    augmented_percentile,
     common_step,
     fast_length,
     grid_law,
     lattice_law,
     law_of_sum,
+    percentile_law,
     ratio_ends,
 )
 from tests.stats.coverage import ends
