@@ -12,7 +12,7 @@ from evalstats.cli.ingest_run import ENVIRONMENT
 from evalstats.cli.main import app
 from evalstats.options import MIN_CELL
 from evalstats.schema.anonymize import MAX_ROWS
-from evalstats.schema.column_names import holds_ids, holds_text, is_measure, is_personal
+from evalstats.schema.columns import holds_ids, holds_text, is_measure, is_personal
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "privacy.md").read_text(encoding="utf-8")
 

@@ -212,8 +212,7 @@ class Narrow:
 
     def _unused(self, store: "Store") -> list[str]:
         """Return the columns that the question does not use; an audit looks at all."""
-        from evalstats.schema.column_names import is_answer, plain
-        from evalstats.schema.columns import TRIAL_LABEL, column_names
+        from evalstats.schema.columns import TRIAL_LABEL, column_names, is_answer, plain
 
         if self.keeps == "columns":
             return []

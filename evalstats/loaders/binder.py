@@ -57,8 +57,7 @@ from evalstats.loaders.sampled_column import (
     repeats_told_apart,
 )
 from evalstats.loaders.values import NO_VALUE
-from evalstats.schema.column_names import is_answer, is_partition_by_name
-from evalstats.schema.columns import KEYS
+from evalstats.schema.columns import KEYS, is_answer, is_partition_by_name
 
 _LOOKED_AT: Final = 200
 _MOST: Final = 6

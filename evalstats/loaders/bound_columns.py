@@ -21,8 +21,7 @@ from evalstats.loaders.blocks import (
 from evalstats.loaders.column_map import MADE, STANDARD, ColumnMap, column_named, side_in
 from evalstats.loaders.roles import words_of
 from evalstats.loaders.values import Places, misfit
-from evalstats.schema.column_names import DEPENDENT, is_shared_by_name, is_usual_text
-from evalstats.schema.columns import OUTCOMES
+from evalstats.schema.columns import DEPENDENT, OUTCOMES, is_shared_by_name, is_usual_text
 from evalstats.schema.memory import held_bytes
 
 KEPT_BYTES = 256 << 20

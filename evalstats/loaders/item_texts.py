@@ -24,7 +24,7 @@ from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.typed_records import parquet_records
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts, json_text
 from evalstats.regular import digest_of
-from evalstats.schema.column_names import USUAL_TEXTS, plain
+from evalstats.schema.columns import USUAL_TEXTS, plain
 
 _NUMBERED: Final = re.compile(r"(?:line|row) (\d{1,15})(.*)", re.DOTALL)
 _ROW: Final = re.compile(r"(.*)\[(\d{1,15})\]", re.DOTALL)

@@ -32,7 +32,7 @@ from evalstats.loaders.values import (
     percent_score,
     word_score,
 )
-from evalstats.schema.column_names import is_answer
+from evalstats.schema.columns import is_answer
 
 Record = Mapping[str, object]
 

@@ -25,7 +25,7 @@ from evalstats.loaders.look import LOOKED_AT, found_in, looks_at
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, SampledColumn, is_rated
 from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_number, as_text, text_of
-from evalstats.schema.column_names import is_usual_text
+from evalstats.schema.columns import is_usual_text
 from evalstats.schema.data import Problem
 
 # Texts in a column of systems that are longer than this on average are prompts.

@@ -36,8 +36,7 @@ from evalstats.loaders.values import (
     text_of,
     with_states,
 )
-from evalstats.schema.column_names import Presumed
-from evalstats.schema.columns import KEYS, NAMED_TRIALS, OUTCOMES, TRIAL_LABEL
+from evalstats.schema.columns import KEYS, NAMED_TRIALS, OUTCOMES, TRIAL_LABEL, Presumed
 from evalstats.schema.data import UNNAMED
 from evalstats.schema.metrics import says_percent
 from evalstats.schema.tables import coded, is_constant, levels_of

@@ -11,8 +11,7 @@ import polars as pl
 
 from evalstats.errors import InputError, Option
 from evalstats.record import record
-from evalstats.schema.column_names import holds_ids, holds_labels, holds_text, is_measure, is_personal
-from evalstats.schema.columns import TABLES, TableName
+from evalstats.schema.columns import TABLES, TableName, holds_ids, holds_labels, holds_text, is_measure, is_personal
 from evalstats.schema.data import EvalData, Problem
 from evalstats.schema.pseudonyms import (
     Pseudonyms,

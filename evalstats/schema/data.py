@@ -13,8 +13,7 @@ import polars as pl
 from evalstats.errors import CannotAnswerError, InputError, warn
 from evalstats.grammar import comma_list
 from evalstats.record import record
-from evalstats.schema.column_names import Presumed, is_shared_by_name
-from evalstats.schema.columns import HELPER, KEYS, STATUSES, TABLES, TableName
+from evalstats.schema.columns import HELPER, KEYS, STATUSES, TABLES, Presumed, TableName, is_shared_by_name
 from evalstats.schema.metrics import one_definition, with_facts
 from evalstats.schema.names import lookalike_note, lookalikes, names_of, renamed, spelled_out
 from evalstats.schema.tables import (

@@ -15,7 +15,7 @@ from typing import Final, cast
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.schema.column_names import holds_ids, holds_text, is_personal
+from evalstats.schema.columns import holds_ids, holds_text, is_personal
 
 MAX_LABEL_CHARS: Final = 60
 _MAX_LABEL_WORDS: Final = 8

@@ -11,8 +11,7 @@ import polars as pl
 from polars.selectors import by_name
 
 from evalstats.errors import CannotAnswerError
-from evalstats.schema.column_names import ANSWER_KEYS, CHOSEN
-from evalstats.schema.columns import TRIAL_LABEL
+from evalstats.schema.columns import ANSWER_KEYS, CHOSEN, TRIAL_LABEL
 from evalstats.table.items import (
     COUNT_OF,
     EARLIEST,

@@ -10,8 +10,7 @@ from polars.selectors import by_name
 
 from evalstats.errors import InputError, StoreError
 from evalstats.grammar import quoted_list
-from evalstats.schema.column_names import is_answer
-from evalstats.schema.columns import TABLES, TableName, column_names
+from evalstats.schema.columns import TABLES, TableName, column_names, is_answer
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.metrics import one_definition
 from evalstats.store.check import READING_FAILED, Fault, check_store, first_fault, first_line, is_whole, shared_runs

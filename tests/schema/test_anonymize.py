@@ -9,8 +9,7 @@ from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.compare.compare import compare
 from evalstats.errors import InputError
 from evalstats.schema.anonymize import Anonymizer, anonymized
-from evalstats.schema.column_names import holds_ids, holds_labels, holds_text, is_personal
-from evalstats.schema.columns import TABLES
+from evalstats.schema.columns import TABLES, holds_ids, holds_labels, holds_text, is_personal
 from evalstats.schema.data import EvalData
 from evalstats.schema.pseudonyms import is_model_name, is_telling
 from evalstats.schema.tables import check_table, frame_from_rows

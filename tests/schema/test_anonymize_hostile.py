@@ -9,7 +9,7 @@ import pytest
 
 from evalstats.cli.ingest_run import ingest
 from evalstats.schema.anonymize import MAX_ROWS, Anonymizer, ReadableColumn, Watch, anonymized
-from evalstats.schema.column_names import is_measure
+from evalstats.schema.columns import is_measure
 from evalstats.schema.data import EvalData
 from evalstats.schema.pseudonyms import is_no_label, reason_class
 from evalstats.schema.tables import frame_from_rows

@@ -11,7 +11,7 @@ from evalstats.analysis.audit.items import differing_items, first_rows
 from evalstats.analysis.audit.panel import NotChecked, Observation, Panel, Treatment
 from evalstats.document.numbers import number, share_in_percent
 from evalstats.grammar import and_list, conjugate, has_have, plural
-from evalstats.schema.column_names import ANSWER_KEYS, CHOSEN
+from evalstats.schema.columns import ANSWER_KEYS, CHOSEN
 from evalstats.stats.answer_choices import (
     PositionBias,
     RivalOptions,

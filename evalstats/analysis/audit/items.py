@@ -13,7 +13,7 @@ from evalstats.analysis.design.entries import ENTRY, with_entries
 from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural, plural_of
-from evalstats.schema.column_names import is_partition_by_name
+from evalstats.schema.columns import is_partition_by_name
 from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.factor_dependence import FactorDependence, double_centred, factor_dependence

@@ -13,7 +13,7 @@ import polars as pl
 from evalstats.analysis.design.clusters import label_of
 from evalstats.grammar import plural
 from evalstats.record import record
-from evalstats.schema.column_names import is_answer, plain
+from evalstats.schema.columns import is_answer, plain
 from evalstats.schema.tables import is_constant
 from evalstats.stats.many.concentration import FEWEST_UNITS, low_slices
 from evalstats.stats.paired.means import sign_flip

@@ -27,8 +27,7 @@ from evalstats.document.numbers import number, p_words
 from evalstats.errors import Advice, InputError, Option
 from evalstats.grammar import plural_of
 from evalstats.record import record
-from evalstats.schema.column_names import is_answer, is_measure, is_partition, plain
-from evalstats.schema.columns import TRIAL_LABEL, column_names
+from evalstats.schema.columns import TRIAL_LABEL, column_names, is_answer, is_measure, is_partition, plain
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import levels_of, parts_of
 from evalstats.stats.checks import FEW_CLUSTERS
@@ -565,7 +564,7 @@ def effective_levels(codes: Ints) -> float:
 def kind_of(codes: Ints, differences: Floats, *, named: bool) -> tuple[Kind, bool]:
     """Return what a factor is, and whether a partition is all or nothing in every level.
 
-    `named`: its name or its levels say that they are all there can be (`evalstats.schema.column_names.is_partition`).
+    `named`: its name or its levels say that they are all there can be (`evalstats.schema.columns.is_partition`).
 
     `differences` between systems have shape (n_items,), or (n_items, n_systems), each system's less its mean.
 

@@ -16,8 +16,7 @@ from evalstats.document.numbers import p_words
 from evalstats.errors import InputError, Option
 from evalstats.grammar import plural_of
 from evalstats.record import record
-from evalstats.schema.column_names import plain
-from evalstats.schema.columns import column_names
+from evalstats.schema.columns import column_names, plain
 from evalstats.schema.data import EvalData
 from evalstats.stats.unpaired import sample_ratio_p
 from evalstats.table.items import Floats, Ints
