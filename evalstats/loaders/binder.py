@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, combinations, product
+from math import ceil, floor
 from typing import Final
 
 import msgspec
@@ -59,7 +60,9 @@ from evalstats.loaders.sampled_column import (
 from evalstats.loaders.values import NO_VALUE
 from evalstats.schema.columns import KEYS, is_answer, is_partition_by_name
 
-_LOOKED_AT: Final = 200
+# Of the rows that are looked at the first ones stand together in the file.
+LOOKED_AT: Final = 300
+TOGETHER: Final = 200
 _MOST: Final = 6
 # A role of less weight than this is asked about, and so is an assignment that another comes this near to.
 _ENOUGH, _MARGIN, _ARM = 0.65, 0.15, 0.55
@@ -118,11 +121,15 @@ NOTHING_FITS: Final = Assignment(options=("item=COLUMN", "score=COLUMN"))
 
 
 def assigned(
-    columns: Sequence[str], records: Sequence[Record], asked: AskedNames = NOTHING_ASKED, given: ColumnMap | None = None
+    columns: Sequence[str],
+    records: Sequence[Record],
+    asked: AskedNames = NOTHING_ASKED,
+    given: ColumnMap | None = None,
+    together: int = TOGETHER,
 ) -> list[Assignment]:
     """Give the roles out to the columns of a table, by its names and some of its rows; the best assignment comes first.
 
-    What `given` says of columns is kept to.
+    What `given` says of columns is kept to. The first rows, `together`, stand together in the table.
 
     >>> rows = [{"qid": "q1", "llm": llm, "ok": True} for llm in ("gpt-4o", "claude")]
     >>> best = assigned(["qid", "llm", "ok"], rows)[0]
@@ -134,7 +141,7 @@ def assigned(
     >>> assigned(["left", "right", "choice"], [{"left": "x", "right": "y", "choice": "left"}])[0].options
     ('model_a=left', 'model_b=right', 'winner=choice')
     """
-    columns, records = with_expressions(columns, list(records)[:_LOOKED_AT], given or ColumnMap())
+    columns, records = with_expressions(columns, list(records)[:LOOKED_AT], given or ColumnMap())
     if len(columns) > _MOST_COLUMNS:  # those with names of roles come first
         mapped = [source for found in (given or ColumnMap()).columns.values() for source in found]
         names = {*asked.sides, *asked.metrics, *mapped}
@@ -152,7 +159,7 @@ def assigned(
         return [NOTHING_FITS]
     if given is None and (votes := _votes(found, asked)):
         return [votes]
-    fits = _Table(found, asked, given or ColumnMap()).fits()
+    fits = _Table(found, asked, given or ColumnMap(), together).fits()
     if "item" not in (given or ColumnMap()).columns:
         fits += _published(columns, records)
     if not fits:
@@ -248,8 +255,8 @@ _Models = tuple[float, Sequence[SampledColumn], str, bool, Sequence[SampledColum
 class _Table:
     """The columns that are looked at, with what may be said of each."""
 
-    def __init__(self, columns: Sequence[SampledColumn], asked: AskedNames, given: ColumnMap) -> None:
-        self.asked, self.given = asked, given
+    def __init__(self, columns: Sequence[SampledColumn], asked: AskedNames, given: ColumnMap, together: int) -> None:
+        self.asked, self.given, self.together = asked, given, together
         self.n_rows = len(columns[0].values)
         self.compares = asked.question in _COMPARE
         taken = {column_named(each) for name, found in given.columns.items() for each in found if name not in _CORE}
@@ -298,7 +305,10 @@ class _Table:
             return found
         several = [fit for fit in found if fit.n_systems > 1 and not fit.lacks]
         return several or [
-            replace(fit, options=(*fit.options, "model=COLUMN")) if fit.n_systems == 1 else fit for fit in found
+            replace(fit, options=(*fit.options, "model=COLUMN"))
+            if fit.n_systems == 1 and not any(option.startswith("model=") for option in fit.options)
+            else fit
+            for fit in found
         ]
 
     def _fixed(self, role: str) -> SampledColumn | None:
@@ -386,6 +396,10 @@ class _Table:
             for weight, c in weighed
             if min(weight, c.named("score")) >= CALLED and c.is_measured and "," not in c.name
         }
+        # That each call of a model was a success says nothing beside them.
+        if any(len(c.levels) > 1 for c in self.columns if c.name in sure):
+            idle = {c.name for c in self.columns if len(c.levels) == 1 and c.words.endswith(("ok", "success"))}
+            weighed, sure = [pair for pair in weighed if pair[1].name not in idle], sure - idle
         # What somebody scored beside such scores are scores as well, whatever they are called.
         first = Counter(c.words.split("_")[0] for c in self.columns if c.name in sure)
         scored = {word for word in SCORERS if first[word] > 1}
@@ -397,11 +411,13 @@ class _Table:
         # The score itself stands beside what it was at first (`initial_is_correct`).
         named = [c for c in named if not any(c.words.endswith(f"_{other.words}") for other in named)]
         named = [] if self.metric is not None else named
-        # What is rated on the scale of a score is rated as well; what says something of the items is the same for all systems.
+        # What is rated on the scale of a score, or called as two of them begin, is rated as well; what says something of the
+        # items is the same for all systems.
         item = next((column for _, column in self._items() if column is not None and column not in named), None)
-        scales = [(min(c.numbers), max(c.numbers)) for c in named if len(c.levels) > 2 and c.numbers]
+        scales = [(floor(min(c.numbers)), ceil(max(c.numbers))) for c in named if len(c.levels) > 2 and c.numbers]
         rated = [c for c in pool if c not in named and item is not None and is_rated(c, item)] if named else []
-        named += [c for c in rated if any(low <= min(c.numbers) and max(c.numbers) <= high for low, high in scales)]
+        inside = [c for c in rated if any(low <= min(c.numbers) and max(c.numbers) <= high for low, high in scales)]
+        named += [c for c in rated if c in inside or first[c.words.split("_")[0]] > 1]
         if not any(self.asked.metrics & {column.name} and column not in named for column in pool) and len(named) > 1:
             # Several scores side by side are metrics.
             rest = [pair for pair in weighed if pair[1] not in named]
@@ -422,6 +438,9 @@ class _Table:
         if self.judge is not None:  # a model for each judge is the judge's
             pool = [column for column in pool if column.partition != self.judge.partition]
         weighed = _ranked(pool, lambda column: column.as_model(self.asked))
+        # What is called like nothing is no model beside several that are called so.
+        if any(weight >= SURE and len(column.levels) > 1 for weight, column in weighed):
+            weighed = [pair for pair in weighed if pair[0] > GUESS]
         alone = 0.5 if not weighed or weighed[0][0] < 0.6 else 0.0
         return [*weighed, (alone, None)]
 
@@ -499,8 +518,11 @@ class _Table:
         """Return what tells rows of one item and model apart, whether the key is then one, and what speaks against the item."""
         against = 0.0
         if self.n_rows > 1:
-            several = [c for c in (model, self.metric, self.judge) if c and len({*map(str.casefold, c.levels)}) > 1]
-            alone = [c for c in several if len({*zip(item.values, c.values, strict=True)}) == len(item.levels)]
+            # Rows from elsewhere in the file share no items by chance.
+            others = [c.values[: self.together] for c in (model, self.metric, self.judge) if c]
+            several = [values for values in others if len({value.casefold() for value in values if value}) > 1]
+            ids = item.values[: self.together]
+            alone = [values for values in several if len({*zip(ids, values, strict=True)}) == len({*ids})]
             # No two systems, metrics or judges share an item; users may have met one system each.
             against += 0.0 if _SOMEBODY & item.tokens else _APART * len(alone)
             # Rows sorted by item show few of them: what is called as items are is not doubted for that.

@@ -15,12 +15,12 @@ from evalstats.loaders.arena_cells import labelled, sides_of
 from evalstats.loaders.arena_records import Tally
 from evalstats.loaders.arena_rows import winners_of
 from evalstats.loaders.base import Source, read_head, with_digest
-from evalstats.loaders.binder import NOTHING_FITS, assigned
+from evalstats.loaders.binder import NOTHING_FITS
 from evalstats.loaders.blocks import flat, frame_block
 from evalstats.loaders.bound_columns import Binding, Survey, no_column
 from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, OF_VOTES, WAYS, ColumnMap
 from evalstats.loaders.expressions import computed
-from evalstats.loaders.look import LOOKED_AT, Look, metric_offered
+from evalstats.loaders.look import Look, metric_offered, thinned
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
 from evalstats.loaders.table import LOADER as TABLE
@@ -161,7 +161,7 @@ def found_columns(frame: object, names: Mapping[str, Collection[str]]) -> tuple[
     table = table.drop(name for name, dtype in table.schema.items() if _is_opaque(dtype))
     with TemporaryDirectory() as folder:
         path = Path(folder, f"{_CALLED}.jsonl")
-        table.head(LOOKED_AT).write_ndjson(path)
+        table[thinned(range(table.height))].write_ndjson(path)
         match, _ = sniffed(read_head(path))
         if match is not None and match[0] is not TABLE:
             table.write_ndjson(path)
@@ -185,10 +185,10 @@ def _is_opaque(dtype: pl.DataType) -> bool:
 def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple[EvalData, str]:
     """Read a table by the columns that are named and those that are found, and say which these are."""
     columns = table.columns
-    look = Look(columns=columns, records=[flat(row) for row in table.head(LOOKED_AT).to_dicts()])
+    look = Look(columns=columns, records=[flat(row) for row in table[thinned(range(table.height))].to_dicts()])
     found = look.completed(map_, asked)
     if found is None:
-        fits = assigned(columns, look.records, asked, None if map_ == ColumnMap() else map_)
+        fits = look.assigned(asked, None if map_ == ColumnMap() else map_)
         best = [[*named_otherwise(map_), *each.options] for each in fits if not (each.lacks or each.published)]
         calls = [_as_call([*options, *_one_model(ColumnMap.from_options(options), columns)]) for options in best]
         shown = (

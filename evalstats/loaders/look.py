@@ -2,12 +2,13 @@
 
 import csv
 import io
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
-from typing import Final
+from itertools import islice, takewhile
+from typing import Final, TypeVar
 
 import msgspec
 import polars as pl
@@ -15,11 +16,11 @@ import polars as pl
 from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import and_list, comma_list
 from evalstats.loaders.base import PARQUET_FAULTS, Head
-from evalstats.loaders.binder import NOTHING_FITS, Assignment, as_options, assigned
+from evalstats.loaders.binder import LOOKED_AT, NOTHING_FITS, TOGETHER, Assignment, as_options, assigned
 from evalstats.loaders.blocks import EACH, SHOWN_COLUMNS, flat, listings, oriented, rows_at, seen
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
-from evalstats.loaders.parquet_sizes import rows_at_once
+from evalstats.loaders.parquet_sizes import row_groups, rows_at_once
 from evalstats.loaders.published_columns import has_items_across, is_absent
 from evalstats.loaders.roles import ROLES, SURE, is_called_score, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn
@@ -27,7 +28,13 @@ from evalstats.loaders.values import as_dict, as_list, as_number, dicts
 from evalstats.regular import open_regular
 from evalstats.schema.metrics import suggests_lower
 
-LOOKED_AT: Final = 200
+# Rows are looked at from so many places beyond the first ones: a file that is sorted by model shows a single one at its start.
+_PLACES: Final = 5
+_ROWS_AT_A_PLACE: Final = (LOOKED_AT - TOGETHER) // _PLACES
+# A place in a text may lie within a cell: its first lines may be no rows, and so many of them may look like some.
+_LINES_SKIPPED, _BY_CHANCE = 60, 2
+_MOST_ROWS: Final = 100 * LOOKED_AT
+_Row = TypeVar("_Row")
 _SHAPES: Final = frozenset({"text", "lines", "array", "parquet"})
 # How many levels of objects below the fields of a record's objects are looked into for what fits.
 _DEEPER: Final = 3
@@ -41,10 +48,14 @@ _TRIALS: Final = 64
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """Columns and first rows of what may be a table; `rows` is where in a document they lie, `lists` says which others it has."""
+    """Columns and some rows of what may be a table, of which the first `together` stand together.
+
+    `rows` is where in a document they lie, `lists` says which others it has.
+    """
 
     columns: Sequence[str]
     records: Sequence[Record]
+    together: int = TOGETHER
     rows: str = ""
     lists: str = ""
 
@@ -59,6 +70,10 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
             records = [flat(row) for row in records]
             columns = tuple(dict.fromkeys(name for row in records for name in row))
             yield msgspec.structs.replace(self, columns=columns, records=records)
+
+    def assigned(self, asked: AskedNames, given: ColumnMap | None = None) -> list[Assignment]:
+        """Give the roles out to the columns, the best assignment first."""
+        return assigned(self.columns, self.records, asked, given, self.together)
 
     def completed(self, map_: ColumnMap, asked: AskedNames, most: int = 0) -> ColumnMap | None:
         """Return a map with the roles that it leaves open; None where what is missing of item and score is not sure.
@@ -75,7 +90,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
             exact.pop("model", None)
         fixed = ColumnMap.from_pairs(exact.items()).overlaid(map_)
         for look in self.levels(most) if open_ and self.records else ():
-            best = assigned(look.columns, look.records, asked, None if fixed == ColumnMap() else fixed)[0]
+            best = look.assigned(asked, None if fixed == ColumnMap() else fixed)[0]
             if best.published:
                 break
             if best.is_sure:  # a column may have "=" in its name
@@ -90,7 +105,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
         """Return the first level at which all that a table must have may be found, else the last, and what fits there."""
         look, found = self, [NOTHING_FITS]
         for look in self.levels():
-            found = assigned(look.columns, look.records, asked)
+            found = look.assigned(asked)
             if not found[0].lacks:
                 break
         return look, found
@@ -101,9 +116,9 @@ def looks_at(head: Head, rows: str | None = None) -> list[Look]:
 
     `rows` is where in a document it must lie.
     """
-    columns, records = _sampled(head)
-    if (records and rows is None) or head.shape != "object":
-        return [Look(columns=columns, records=records)]
+    look = _sampled(head)
+    if (look.records and rows is None) or head.shape != "object":
+        return [look]
     try:
         document = load_json(head.path)
     except UnreadableFileError:
@@ -118,8 +133,8 @@ def looks_at(head: Head, rows: str | None = None) -> list[Look]:
     found: dict[str, list[dict[str, object]]] = {}
     for each in (lists := listings(document))[:_LISTS]:
         try:
-            first = islice(rows_at(document, each.path), LOOKED_AT)
-            found[each.path] = [{**flat(row), **beside} for row in first] if each.length > 1 else []
+            some = thinned([*islice(rows_at(document, each.path), _MOST_ROWS)]) if each.length > 1 else []
+            found[each.path] = [{**flat(row), **beside} for row in some]
         except InputError:
             continue
     # Objects with the same keys beside a longer list sum it up.
@@ -167,23 +182,92 @@ def records_of_head(head: Head) -> list[Record]:
     return list(dicts(found or [head.members]))
 
 
-def _sampled(head: Head) -> tuple[list[str], list[dict[str, object]]]:
-    """Return the columns of a table and its first rows; nothing of a file that is none."""
+def thinned(rows: Sequence[_Row]) -> list[_Row]:
+    """Return the first rows, and so many from all over the rest that they are as many as are looked at.
+
+    >>> found = thinned(range(1000))
+    >>> len(found), found[199:203], found[-1]
+    (300, [199, 200, 208, 216], 992)
+    """
+    n_more, n_rest = LOOKED_AT - TOGETHER, len(rows) - TOGETHER
+    return (
+        [*rows[:TOGETHER], *(rows[TOGETHER + k * n_rest // n_more] for k in range(n_more))]
+        if n_rest > n_more
+        else [*rows]
+    )
+
+
+def _beyond(head: Head) -> Iterator[Record]:
+    """Yield whole rows from places spread over what the head does not hold of a file of rows; none of a packed one."""
+    with open_regular(head.path) as stream:
+        if head.size <= HEAD_BYTES or stream.read(_PLACES) != head.data[:_PLACES]:
+            return
+        apart = (head.size - HEAD_BYTES) // _PLACES
+        for place in range(_PLACES):
+            stream.seek(HEAD_BYTES + apart * place)
+            text = stream.read(min(apart, HEAD_BYTES)).decode("utf-8", "replace")
+            with suppress(csv.Error):
+                yield from islice(_rows_within(head, text), _ROWS_AT_A_PLACE)
+
+
+def _rows_within(head: Head, text: str) -> Iterator[Record]:
+    """Yield rows that lie whole in a piece of a file, which may begin and end within a cell of several lines."""
+    lines = text.splitlines(keepends=True)[1:-1]
+    if head.shape == "text":
+        for start in range(min(len(lines), _LINES_SKIPPED)):
+            reader = csv.reader(lines[start:], delimiter=head.delimiter, skipinitialspace=True)
+            rows = list(takewhile(lambda cells: len(cells) == len(head.columns), islice(reader, _ROWS_AT_A_PLACE)))
+            # Within a cell a line or two may look like a row, but the end of the cell leaves a quotation mark alone.
+            if len(rows) > _BY_CHANCE and "".join(lines[start : start + reader.line_num]).count('"') % 2 == 0:
+                yield from (dict(zip(head.columns, cells, strict=True)) for cells in rows)
+                return
+    elif head.shape == "lines":
+        yield from dicts([cell_value(line.strip()) for line in lines])
+    elif (first := next(iter(head.members), None)) is not None:
+        at, decoder = 0, json.JSONDecoder()
+        # An element of an array begins as the first one does.
+        starts = re.compile(r"\{\s*" + re.escape(json.dumps(first)) + r"\s*:")
+        with suppress(ValueError, RecursionError):  # the last one is cut off
+            while (found := starts.search(text, at)) is not None:
+                row, at = decoder.raw_decode(text, found.start())
+                if {*row} >= {*head.members}:
+                    yield row
+
+
+def _sampled(head: Head) -> Look:
+    """Return the columns of a table and some of its rows; nothing of a file that is none."""
     rows: Sequence[Record] = ()
+    beyond: list[Record] = []
     try:
         if head.shape == "parquet":
-            with open_regular(head.path) as stream:
-                rows = pl.read_parquet(stream, n_rows=rows_at_once(head.path, LOOKED_AT)).to_dicts()
+            rows = _rows_of_parquet(head)
         elif head.shape == "object":
             rows = oriented(load_json(head.path)) or ()
         elif head.shape in _SHAPES:
             width = len({*head.columns}) if head.shape == "text" else 0
             rows = [record for record in records_of_head(head) if len(record) == width or not width]
+            beyond = [*_beyond(head)]
     except (*PARQUET_FAULTS, UnreadableFileError):
         pass
-    records = [dict(row) if head.shape == "text" else flat(dict(row)) for row in rows[:LOOKED_AT]]
+    some = [*rows[:TOGETHER], *beyond] if beyond else thinned(rows)
+    records = [dict(row) if head.shape == "text" else flat(dict(row)) for row in some]
     named = head.columns or dict.fromkeys(name for record in records for name in record) or sorted(head.keys)
-    return [name for name in (named if head.shape in _SHAPES or records else ()) if name], records
+    columns = [name for name in (named if head.shape in _SHAPES or records else ()) if name]
+    return Look(columns=columns, records=records, together=min(len(rows), TOGETHER))
+
+
+def _rows_of_parquet(head: Head) -> list[dict[str, object]]:
+    first = rows_at_once(head.path, LOOKED_AT)
+    n_rows = sum(group.n_rows for group in row_groups(head.path))
+    with open_regular(head.path) as stream:
+        if n_rows <= LOOKED_AT or first < LOOKED_AT:
+            return pl.read_parquet(stream, n_rows=first).to_dicts()
+        scan = pl.scan_parquet(stream)
+        places = [
+            (0, TOGETHER),
+            *((n_rows * place // (_PLACES + 1), _ROWS_AT_A_PLACE) for place in range(1, _PLACES + 1)),
+        ]
+        return pl.concat([scan.slice(at, n) for at, n in places]).collect().to_dicts()
 
 
 def _object_in(cell: object) -> object:

@@ -219,9 +219,9 @@ class SampledColumn:
             truth = {cell.lower() for cell in self.levels} <= {*_TRUTH, *ABSENT}
             wanted = not ROLES["score"].unless_named.isdisjoint(self.tokens)
             weight = max(named, 0.0 if barred and (truth or wanted or not told) else 0.5 if told else 0.35)
-            return weight + 0.3 * (
-                (told or named > 0) and 0.35 < weight < SURE and self.scored == 1 and len(self.levels) > 1
-            )
+            # Not surer than what is called a score and no more.
+            plain = (told or named > 0) and 0.35 < weight < SURE and self.scored == 1 and len(self.levels) > 1
+            return min(weight + 0.3, SURE) if plain else weight
         idle = same or (len(self.values) > 2 and self.numbers == sorted({*self.numbers}))
         if barred or self.scored < 1 or idle:
             return named
@@ -306,7 +306,9 @@ def repeats_told_apart(
     for trial in named:
         if tells(trial):
             return [option(trial)]
-    other = next((column for column in few if not column.is_measured and tells(column)), None)
+    # A date may tell rows apart by chance, where a column is called like what does.
+    called = sorted(few, key=lambda column: -max(column.named("variant"), column.named("model")))
+    other = next((column for column in called if not column.is_measured and tells(column)), None)
     if other is not None:
         side = "system" if other.named("model") >= max(surest, 0.01) else "variant"
         return [option(other) if other.is_rater else f"{side}={other.source}"]

@@ -13,7 +13,7 @@ from evalstats.grammar import and_list
 from evalstats.loaders import tidy
 from evalstats.loaders.arena_votes import LOADER as VOTES
 from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.binder import as_options
+from evalstats.loaders.binder import LOOKED_AT, as_options
 from evalstats.loaders.blocks import open_table, safe_name
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
 from evalstats.loaders.column_map import FOLDER, MAPPABLE, OF_VOTES, ColumnMap, column_named
@@ -21,7 +21,7 @@ from evalstats.loaders.delimited import header_of
 from evalstats.loaders.expressions import computed, may_compute
 from evalstats.loaders.files import HEAD_BYTES
 from evalstats.loaders.layout import Contents
-from evalstats.loaders.look import LOOKED_AT, found_in, looks_at
+from evalstats.loaders.look import found_in, looks_at
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, SampledColumn, is_rated
 from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_number, as_text, text_of

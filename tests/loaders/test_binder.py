@@ -12,14 +12,15 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from evalstats.cli.advice import on_the_shell
 from evalstats.errors import InputError
-from evalstats.loaders.base import Source, paths_apart, read_head
+from evalstats.loaders.base import Head, Source, paths_apart, read_head
 from evalstats.loaders.binder import assigned
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.look import records_of_head
+from evalstats.loaders.look import _rows_within, records_of_head
 from evalstats.loaders.registry import read
 from evalstats.loaders.sampled_column import AskedNames
 from evalstats.loaders.values import word_score
@@ -491,3 +492,96 @@ def test_one_row_of_shares_is_published(tmp_path: Path) -> None:
     assert found.select("model", "metric", "estimate").rows() == [
         ("m_8b", "Overall", 0.41), ("m_8b", "math", 0.44), ("m_8b", "code", 0.27)
     ]  # fmt: skip
+
+
+def _by_model(folder: Path, kind: str) -> Path:
+    """Write a table that is sorted by model, and so long that the first bytes show one model and three grades."""
+    rows = [
+        {
+            "model_id": model,
+            "id": f"q{q}",
+            "confidence": "lmh"[(q + p) % 3],
+            "score": (q * p) % 3 % 2,
+            "note": "x" * 900,
+        }
+        for p, model in enumerate(("claude", "gpt-4o"), 1)
+        for q in range(150)
+    ]
+    path, frame = folder / f"t.{kind}", pl.DataFrame(rows)
+    if kind == "csv":
+        frame.write_csv(path)
+    elif kind == "parquet":
+        frame.write_parquet(path)
+    elif kind == "jsonl":
+        frame.write_ndjson(path)
+    else:
+        path.write_text(json.dumps(rows, indent=1))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "json", "parquet"])
+def test_rows_from_the_whole_file_are_looked_at(tmp_path: Path, kind: str) -> None:
+    path = _by_model(tmp_path, kind)
+    data = read(path, question="leaderboard")
+    assert data.outcomes.height == 300
+    assert {*data.outcomes["model"]} == {"claude", "gpt-4o"}
+    assert {*data.outcomes["item"]} == {f"q{q}" for q in range(150)}
+
+
+def test_rows_of_a_piece_begin_after_a_cell_that_it_cuts() -> None:
+    text = b'id,a\n1,"x\n2,3\n'
+    head = Head(path=Path("t.csv"), size=len(text), data=text)
+    plain = [{"id": str(k), "a": str(k + 1)} for k in range(5, 9)]
+    rows = "".join(f"{row['id']},{row['a']}\n" for row in plain)
+    assert [*_rows_within(head, f"x\n{rows}9,")] == plain
+    # The first two lines belong to a cell, and the row that ends with it is lost.
+    assert [*_rows_within(head, f'x\n2,3\n3,4\ny",4\n{rows}9,')] == plain
+    assert [*_rows_within(head, 'x\n2,3\n3,4\n4,5\ny",4\n9,')] == []
+
+
+@pytest.mark.parametrize(
+    ("extra", "scores"),
+    [
+        # What says more than correct is no surer than it, and that a call went well is no score beside one.
+        ({"modality_correct": [True, True, False, True]}, "score=correct"),
+        ({"ok": [True, True, True, True]}, "score=correct"),
+    ],
+)
+def test_the_score_itself_is_surer_than_what_is_called_like_it(extra: dict[str, list[bool]], scores: str) -> None:
+    columns = {
+        "item": ["a", "a", "b", "b"],
+        "model": ["m", "n", "m", "n"],
+        "correct": [True, False, False, True],
+        **extra,
+    }
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    assert scores in assigned([*columns], rows)[0].options
+
+
+def test_what_is_rated_and_called_as_two_scores_are_is_one_of_them() -> None:
+    rows = [
+        {
+            "id": k // 2,
+            "model": "mn"[k % 2],
+            "AI_Accuracy": 3 + k % 3,
+            "AI_Naturalness": 2 + k % 4,
+            "AI_Grounding": 1 + k % 4 / 2,
+        }
+        for k in range(20)
+    ]
+    assert "score=AI_Accuracy,AI_Naturalness,AI_Grounding" in assigned([*rows[0]], rows)[0].options
+
+
+def test_a_date_tells_rows_apart_only_where_no_column_is_called_for_it() -> None:
+    rows = [
+        {"created": f"2025-03-{1 + (7 * k) % 9:02d}", "id": f"q{k // 4}", "model": "gpt-4o" if k % 4 < 2 else "claude",
+         "prompt_template": ("old", "new")[k % 2], "correct": (k * 5) % 3 % 2}
+        for k in range(32)
+    ]  # fmt: skip
+    sides = AskedNames(sides=frozenset({"gpt-4o", "claude"}), question="compare")
+    assert assigned([*rows[0]], rows, sides)[0].options == (
+        "item=id",
+        "score=correct",
+        "model=model",
+        "variant=prompt_template",
+    )
