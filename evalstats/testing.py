@@ -7,7 +7,7 @@ from typing import Any, cast
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.gate import Gate, gate
 from evalstats.analysis.compare.result import Comparison, Comparisons
-from evalstats.analysis.provenance import asked_on_shell
+from evalstats.analysis.settings import asked_on_shell
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import quoted_list
 from evalstats.loaders.registry import read

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from evalstats.analysis.provenance import Settings, shell_command
+from evalstats.analysis.settings import Settings, shell_command
 from evalstats.document.escape import cut
 from evalstats.document.model import Document, Note, Table, Tone, Value
 from evalstats.errors import Option, written

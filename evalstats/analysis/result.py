@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVa
 import polars as pl
 
 from evalstats.analysis.drawn import Size, address, draw, picture
-from evalstats.analysis.provenance import Settings, with_repeat
+from evalstats.analysis.settings import Settings, with_repeat
 from evalstats.atomic import write_whole
 from evalstats.document import formats, latex, pandoc
 from evalstats.document import model as document_model

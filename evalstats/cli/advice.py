@@ -47,7 +47,7 @@ def as_typed(options: Sequence[Option]) -> str:
 
 
 def _typed(option: Option) -> str:
-    from evalstats.analysis.provenance import quoted
+    from evalstats.analysis.settings import quoted
 
     flag, _, opposite = _flags().get(option.name, f"--{option.name.strip('_').replace('_', '-')}").partition("/")
     value = option.value

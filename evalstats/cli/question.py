@@ -147,7 +147,7 @@ def _counted(on_step: Callable[[str], None]) -> Callable[..., None]:
 
 def noted(question: Question, result: Any, reading: Mapping[str, Any]) -> Any:
     """Let a result, and each answer of an overview, say how the command read the data."""
-    from evalstats.analysis.provenance import asked_on_shell
+    from evalstats.analysis.settings import asked_on_shell
 
     if question.name == "overview":
         answers = tuple(replace(each, result=asked_on_shell(each.result, reading)) for each in result.answers)

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from evalstats.analysis.provenance import from_here
+from evalstats.analysis.settings import from_here
 from evalstats.atomic import replaced_folder
 from evalstats.errors import InputError, Option
 from evalstats.exporters.every_eval_ever import write_records

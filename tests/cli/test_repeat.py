@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evalstats as es
-from evalstats.analysis.provenance import Settings, from_here, python_code, shell_command, with_repeat
 from evalstats.analysis.saved import result_of
+from evalstats.analysis.settings import Settings, from_here, python_code, shell_command, with_repeat
 from evalstats.document.formats import to_markdown
 from evalstats.document.model import Document
 from evalstats.document.terminal import to_text

@@ -49,16 +49,10 @@ from evalstats.analysis.arena.rows import (
     with_placement,
 )
 from evalstats.analysis.arena.vote_checks import suspects_of, trust_checks
-from evalstats.analysis.provenance import (
-    answered_by_plan,
-    lookalike_notes,
-    recorded,
-    run_notes,
-    sources_of,
-    toolkit_version,
-)
+from evalstats.analysis.provenance import lookalike_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.settings import answered_by_plan, recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, comma_list, plural

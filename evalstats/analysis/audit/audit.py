@@ -24,8 +24,9 @@ from evalstats.analysis.audit.scores import (
     scale_oddities,
 )
 from evalstats.analysis.audit.votes import with_scores_of_votes
-from evalstats.analysis.provenance import from_here, plan_notes, recorded, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
+from evalstats.analysis.settings import from_here, recorded
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.schema.data import EvalData, as_data

@@ -80,12 +80,13 @@ from evalstats.analysis.design.runs import (
     wanted_pass,
 )
 from evalstats.analysis.posterior.result import with_posterior
-from evalstats.analysis.provenance import recorded, sources_of, toolkit_version
 from evalstats.analysis.provenance import run_notes as recorded_notes
+from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import MethodRow, Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import item_scores, score_of
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import quoted_list

@@ -14,9 +14,9 @@ from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.design.reliability import PassesByK
 from evalstats.analysis.posterior.result import Posterior
-from evalstats.analysis.provenance import Settings
 from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, finite, row_named, rows_frame
 from evalstats.analysis.score.result import Score
+from evalstats.analysis.settings import Settings
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, interval_words, scaled, with_unit

@@ -29,9 +29,10 @@ from evalstats.analysis.contamination.result import (
 from evalstats.analysis.contamination.twins import twin_cases, twin_rows
 from evalstats.analysis.design.clusters import label_of
 from evalstats.analysis.design.metric import margin_in_unit
-from evalstats.analysis.provenance import answered_by_plan, recorded, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, Origin
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.settings import answered_by_plan, recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
 from evalstats.errors import InputError, Option

@@ -22,10 +22,11 @@ from evalstats.analysis.design.different_users import assigned_units, rows_may_a
 from evalstats.analysis.design.entries import EntryTable, chosen_entries, entry_table, measured_alike
 from evalstats.analysis.design.runs import TrialDesign, trial_design
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
-from evalstats.analysis.provenance import recorded, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.score import item_scores, score_of
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, Option
 from evalstats.grammar import and_list, plural

@@ -20,9 +20,10 @@ from evalstats.analysis.gap.shared_models import SharedModels, shared_models
 from evalstats.analysis.gap.side_scores import SideScores, by_setting, cluster_columns, side_scores, table_of
 from evalstats.analysis.gap.standardisation import decomposition_of
 from evalstats.analysis.gap.validity_threats import threats_of
-from evalstats.analysis.provenance import answered_by_plan, recorded, toolkit_version
+from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.settings import answered_by_plan, recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, Option
 from evalstats.grammar import and_list, plural

@@ -10,9 +10,10 @@ from evalstats import options as opt
 from evalstats.analysis.design.entries import chosen_entries, entry_table, measured_alike
 from evalstats.analysis.items.fit import CurveFit, ability_groups, curve_fit, families_of, family_rows
 from evalstats.analysis.items.result import AbilityRow, ItemReport, ItemRow, SizeRow
-from evalstats.analysis.provenance import recorded, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import plural

@@ -18,9 +18,10 @@ from evalstats.analysis.judges.ratings import (
     verdicts_of_judges,
 )
 from evalstats.analysis.judges.result import BiasRow, JudgeReport, JudgeRow, PeopleAgreement, PersonRow, Standing
-from evalstats.analysis.provenance import recorded, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, Origin, estimated
 from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
 from evalstats.errors import CannotAnswerError, InputError

@@ -58,9 +58,10 @@ from evalstats.analysis.leaderboard.ranks import BoardScores, Ranking, RankingOp
 from evalstats.analysis.leaderboard.result import Leaderboard, snapped_pairs, snapped_rows
 from evalstats.analysis.leaderboard.rows import corrected, dated, model_rows, pair_rows
 from evalstats.analysis.posterior.result import with_posterior
-from evalstats.analysis.provenance import answered_by_plan, recorded, sources_of, toolkit_version
 from evalstats.analysis.provenance import run_notes as recorded_notes
+from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Origin, notes
+from evalstats.analysis.settings import answered_by_plan, recorded
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import is_are, plural
 from evalstats.schema.data import EvalData, as_data

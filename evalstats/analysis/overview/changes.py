@@ -14,8 +14,9 @@ from evalstats.analysis.design.comparability import run_comparability
 from evalstats.analysis.design.metric import Metric, choose_metric, direction_notes
 from evalstats.analysis.design.run_settings import RULES, setting_words
 from evalstats.analysis.overview.changes_result import Changes, Day, Drifted, History
-from evalstats.analysis.provenance import plan_notes, recorded, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import plan_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin, estimated
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import CannotAnswerError, InputError, Option

@@ -18,10 +18,11 @@ from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.published import keep_published
 from evalstats.analysis.overview.changes import changes, has_days
 from evalstats.analysis.overview.result import Answer, Held, Holding, Overview, Refusal
-from evalstats.analysis.provenance import asked_of_part, recorded, toolkit_version
+from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import Origin, Result
 from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.analysis.score.score import score
+from evalstats.analysis.settings import asked_of_part, recorded
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from evalstats.grammar import plural
 from evalstats.questions import QUESTIONS

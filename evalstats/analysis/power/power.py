@@ -50,8 +50,9 @@ from evalstats.analysis.power.sample_size import (
     task_of,
 )
 from evalstats.analysis.power.short_form import short_form_plan
-from evalstats.analysis.provenance import recorded, toolkit_version
+from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import Origin
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
 from evalstats.errors import InputError, Option

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from evalstats import options as opt
-from evalstats.analysis.provenance import recorded, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.reliability.cells import MeasuredCells, measured_cells
 from evalstats.analysis.reliability.result import (
     TARGETS,
@@ -19,6 +19,7 @@ from evalstats.analysis.reliability.result import (
     TargetRow,
 )
 from evalstats.analysis.result import Origin
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.grammar import and_list, plural_of

@@ -10,7 +10,7 @@ import polars as pl
 from evalstats import options as opt
 from evalstats.analysis.design.different_users import assigned_units, rows_may_align, split_mismatch, unpaired_arms
 from evalstats.analysis.design.entries import entries_of
-from evalstats.analysis.provenance import answered_by_plan, recorded, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.scenarios.cells import (
@@ -37,6 +37,7 @@ from evalstats.analysis.scenarios.variation import (
     term_tests,
     variance_rows,
 )
+from evalstats.analysis.settings import answered_by_plan, recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import has_have, is_are, plural

@@ -8,8 +8,8 @@ import polars as pl
 
 from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.design.reliability import PassesByK
-from evalstats.analysis.provenance import Settings
 from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, estimated, row_named, rows_frame
+from evalstats.analysis.settings import Settings
 from evalstats.analysis.shown_frame import shown_frame
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled

@@ -51,13 +51,14 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
-from evalstats.analysis.provenance import recorded, sources_of, toolkit_version
 from evalstats.analysis.provenance import run_notes as recorded_notes
+from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Estimate, Origin, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.claim import Claim, check_claim, claim_of, held_with_missing, tested_claim
 from evalstats.analysis.score.published import published_score
 from evalstats.analysis.score.result import OtherAverageScore, Score, Scores, TaskScore
+from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural, quoted_list

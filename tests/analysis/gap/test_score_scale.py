@@ -9,7 +9,7 @@ from scipy import special
 
 import evalstats as es
 from evalstats.analysis.gap.calibration import BENT
-from evalstats.analysis.provenance import shell_command
+from evalstats.analysis.settings import shell_command
 from evalstats.errors import InputError
 from evalstats.schema.plan import Plan
 from evalstats.simulate.lab_live import simulate_lab_live
