@@ -36,7 +36,7 @@ CHAPTERS: Final = {
     "input checks and estimates": ("checks", "computation", "estimate", "roots"),
     "one score and proportions": ("one_sample", "proportion_contrasts", "score_scales", "stratified", "unpaired"),
     "paired differences": ("paired", "posterior"),
-    "bootstrap": ("bootstrap", "resample_law"),
+    "bootstrap": ("bootstrap",),
     "clusters and factors": (
         "beta_binomial",
         "clusters",
