@@ -46,7 +46,7 @@ def flips(
     typed: Mapping[str, Any],
 ) -> None:
     """Compare, or open what was compared, and show the items that flipped."""
-    from evalstats.analysis.compare.changed_items import ChangedItems
+    from evalstats.analysis.compare.evidence import ChangedItems
     from evalstats.analysis.compare.result import Comparison
     from evalstats.analysis.saved import RESULTS, load_result
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from evalstats.analysis.compare.method import references
+from evalstats.analysis.compare.document import references
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.design.run_settings import setting_words
 from evalstats.analysis.leaderboard.leaderboard import leaderboard

@@ -1,65 +1,64 @@
-"""What is said of a comparison: the verdict, for which items it holds, and the evidence in the order a sceptic asks."""
+"""What is said of a comparison: the verdict, for which items it holds, how it was made, and what would change it."""
 
 import math
+import re
 
 from evalstats.analysis.compare import figures
-from evalstats.analysis.compare.changed_items import flipped_section, gained, worst_items
-from evalstats.analysis.compare.method import method_sections, sized, times_needed
-from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, LevelDifferences
-from evalstats.analysis.costs import WORDS, amount
+from evalstats.analysis.compare.evidence import (
+    EVIDENCE,
+    TONES,
+    effects_section,
+    gained,
+    groups_table,
+    least,
+    margin_words,
+    own_scores,
+    p_beside,
+    shown,
+    sized,
+    worst_items,
+)
+from evalstats.analysis.compare.result import DECIDED, Comparison, LevelDifferences
 from evalstats.analysis.design.averages import weighted_words
-from evalstats.analysis.design.clusters import dependence_table, partitions_named
+from evalstats.analysis.design.clusters import partitions_named
 from evalstats.analysis.design.comparability import graver, invalidating
 from evalstats.analysis.design.metric import asked_direction, direction_notes
-from evalstats.analysis.design.reliability import reliability_figure
+from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.posterior.document import beside_sections
 from evalstats.analysis.provenance import placed
-from evalstats.analysis.score.result import Score
 from evalstats.document.model import (
-    Block,
-    Column,
     Document,
-    Items,
     Note,
     NoteKind,
     Section,
-    Table,
     Text,
-    Tone,
-    interval_column,
-    number_column,
+    listed,
+    works_section,
 )
 from evalstats.document.names import named
 from evalstats.document.numbers import (
     declared,
-    e_value_words,
     interval_words,
     number,
     p_words,
     rounded_up,
-    scaled,
-    share_in_percent,
     with_unit,
 )
 from evalstats.errors import Option
-from evalstats.grammar import and_list, conjugate, plural, plural_of
+from evalstats.grammar import plural, plural_of
 from evalstats.stats.checks import FEW_CLUSTERS
+from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
 
-TONES: dict[str, Tone] = {
-    "better": "good",
-    "worse": "bad",
-    "equivalent": "neutral",
-    "inconclusive": "caution",
-    "powerless": "caution",
-    "invalid": "bad",
-}
 # Cautions in the order of what they can undo.
 NOTE_ORDER: tuple[NoteKind, ...] = (
     "simulated", "withheld", "gate", "plan", "selection", "comparability", "direction", "average", "dependence", "missing",
     "scale", "few", "fit",
 )  # fmt: skip
-_GROUPS_SHOWN = 8
 _FINDINGS_SHOWN = 2
+_REFUSALS = ("invalid", "powerless")
+_PAIRING = "Miller 2024, arXiv:2411.00640"
+_PASS = re.compile(r" pass([\^@])(\d+)$")
+_AT_MARGIN = "tests at the margin"
 
 
 def document(result: Comparison) -> Document:
@@ -72,10 +71,10 @@ def document(result: Comparison) -> Document:
         ", ".join(filter(None, (level, p_words(p_beside(result))))) if result.conf_low is not None else "no interval"
     )
     drawn = result.conf_low is not None or any(group.conf_low is not None for group in result.groups)
-    figure = figures.narrowing(result) or (figures.difference(result, table=_groups(result)) if drawn else None)
+    figure = figures.narrowing(result) or (figures.difference(result, table=groups_table(result)) if drawn else None)
     findings = tuple(Text(text=_varies(result, found)) for found in result.findings[:_FINDINGS_SHOWN])
-    evidence = () if refused else tuple(part for section in _EVIDENCE if (part := section(result)) is not None)
-    effects = None if refused else _effects(result)
+    evidence = () if refused else tuple(part for section in EVIDENCE if (part := section(result)) is not None)
+    effects = None if refused else effects_section(result)
     beside = None if refused or result.posterior_beside is None else beside_sections(result.posterior_beside)
     return Document(
         kind="compare",
@@ -111,7 +110,7 @@ def _headline(result: Comparison) -> str:
         higher = "higher" if (result.estimate or 0.0) > 0 else "lower"
         said = f"{second} scores {higher} {on}; whether it does {others} is open"
         if these.verdict == "equivalent":
-            alike = f"{second} and {first} differ by less than {_margin_words(result)} {on}"
+            alike = f"{second} and {first} differ by less than {margin_words(result)} {on}"
             said = f"{alike}; whether they do {others} is open"
     if result.different and result.verdict != "invalid":
         said += f", on different {result.different}"
@@ -126,9 +125,9 @@ def _verdict_words(result: Comparison, first: str, second: str) -> str:
         case "better" | "worse":
             return f"{second} is {result.verdict} than {first}"
         case "equivalent":
-            return f"{second} and {first} differ by less than the margin of {_margin_words(result)}"
+            return f"{second} and {first} differ by less than the margin of {margin_words(result)}"
         case "powerless":
-            by = "" if result.margin is None else f" by the margin of {_margin_words(result)}"
+            by = "" if result.margin is None else f" by the margin of {margin_words(result)}"
             return f"These data are too few to tell {second} and {first} apart{by}"
         case "invalid":
             found = graver(result.run_differences)
@@ -141,7 +140,7 @@ def _verdict_words(result: Comparison, first: str, second: str) -> str:
             if result.higher_known is not None:
                 return f"{second} scores {'higher' if result.higher_known else 'lower'} than {first}"
             if result.at_margin is not None and result.at_margin.noninferior:
-                return f"{second} is at most {_margin_words(result)} worse than {first}; not shown to be better"
+                return f"{second} is at most {margin_words(result)} worse than {first}; not shown to be better"
             return f"{second} is not shown to differ from {first}"
 
 
@@ -156,7 +155,7 @@ def limits(result: Comparison) -> list[str]:
 def _scope(result: Comparison) -> str:
     """Say which scores, on which items, and for which further items the answer holds."""
     digits, account, clusters = figures.digits_of(result), result.labels, " and ".join(result.clusters)
-    sides = _own_scores(result)
+    sides = own_scores(result)
     items = f"{plural(result.n_items, 'item')}{placed(result.benchmark, 'of')}"
     widened = result.these_items is not None and not result.these_items.too_few
     if result.clusters == ("item",):
@@ -194,7 +193,7 @@ def _beside_margin(result: Comparison) -> str:
     margin, low, high = result.margin, result.conf_low, result.conf_high
     if margin is None or low is None or high is None:
         return ""
-    size = _margin_words(result)
+    size = margin_words(result)
     if result.verdict in ("better", "worse"):
         what, exceeds = "gain" if result.verdict == "better" else "loss", min(abs(low), abs(high)) > margin
         return (
@@ -234,18 +233,6 @@ def plain_reason(result: Comparison) -> bool:
     if result.verdict == "inconclusive":
         return not result.excludes_zero and not result.missing.withheld
     return result.verdict == "powerless" and result.margin is not None
-
-
-def own_score(score: Score, digits: int) -> str:
-    """Write one side's score with its unit."""
-    return with_unit(scaled(score.estimate, score.scale, digits), score.unit)
-
-
-def _own_scores(result: Comparison) -> str:
-    digits = figures.digits_of(result)
-    return " against ".join(
-        f"{named(side.name)} {own_score(side, digits)}" for side in (result.candidate, result.baseline)
-    )
 
 
 def notes_of(result: Comparison) -> tuple[Note, ...]:
@@ -312,7 +299,7 @@ def _how_many(result: Comparison) -> list[str]:
     if account is not None:
         if result.margin is None or (account.labels_for_margin or math.inf) <= account.n_labels:
             return []
-        size, n = _margin_words(result), account.labels_for_margin
+        size, n = margin_words(result), account.labels_for_margin
         if n is None:
             return [
                 f"Collect more items: even with labels of all, a difference of {size} would not be detected with 80% power."
@@ -333,367 +320,216 @@ def _clusters(result: Comparison) -> str:
     return plural_of(" and ".join(result.clusters))
 
 
-# --- the evidence ---
+# --- the method ---
 
 
-def _scores(result: Comparison) -> Section:
-    digits, sides = figures.digits_of(result), (result.candidate, result.baseline)
-    where = f"its own {result.different}" if result.different else "the items that both answered"
-    table = Table(
-        id="scores",
-        columns=(
-            Column(title="System", kind="name"),
-            number_column(result, "Score", result.baseline.unit, digits=digits),
-            interval_column(result, digits=digits),
-            Column(title="Method", kind="text", spare=True),
-        ),
-        rows=tuple((side.name, side.estimate, side.ends, side.method) for side in sides),
-        caption=f"{result.metric} of either side on {where}",
+def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]:
+    """Return the parts on the method; nothing was estimated where the runs cannot be compared."""
+    of = result.origin
+    origin = of.section(seed=f"{of.seed} (permutations only)")
+    if refused:
+        heading = "Why nothing was tested"
+        why = "Runs are compared before any test. A test would attribute the whole difference to the systems, whatever its cause."
+        grave = [each.explanation for each in result.run_differences if each.severity == "invalid"]
+        blocks = (Text(text=why), *listed("method", heading, grave).blocks)
+        return Section(id="method", heading=heading, blocks=blocks), origin
+    parts = (
+        Section(id="method", heading="How it was answered", blocks=tuple(Text(text=text) for text in _how(result))),
+        listed("assumptions", "What this assumes", assumptions(result)),
+        listed("changes", "What would change the answer", _changes(result)),
+        works_section(references(result)),
+        origin,
     )
-    shared = Text(text="The difference is paired item by item, so it is more precise than these intervals suggest.")
-    blocks: tuple[Block, ...] = (table, shared) if result.conf_low is not None and not result.different else (table,)
-    judge = ", corrected" if result.labels is not None else ""
-    return Section(id="scores", heading=f"Each side on its own{judge}: {_own_scores(result)}", blocks=blocks)
+    return tuple(part for part in parts if part.blocks)
 
 
-def _labels(result: Comparison) -> Section | None:
-    """Show what the judge, people's labels and both together say of the difference, and how the judge errs."""
-    account, digits = result.labels, figures.digits_of(result)
-    if account is None:
-        return None
-    head = "The judge is not shown to favour a side"
-    if account.excludes_zero and account.estimate:
-        favoured = result.candidate if (account.estimate > 0) == result.higher_is_better else result.baseline
-        head = f"The judge favours {named(favoured.name)} by {sized(abs(account.estimate), result)}"
-    rows = (
-        ("Corrected", result),
-        ("Judge alone", account.judged),
-        ("Labels alone", account.labels_only),
-        ("By the judge's error rates", account.by_errors),
-        ("Judge minus people", account),
+# --- how ---
+
+
+def _how(result: Comparison) -> list[str]:
+    """Say what was asked, why this method, and what else had a say."""
+    asked = (
+        f"{named(result.candidate.name)} minus {named(result.baseline.name)} in "
+        f"{named(result.metric)}{placed(result.benchmark)}: the {result.estimand}."
     )
-    table = Table(
-        id="labels",
-        columns=(
-            Column(title="Difference by", kind="name"),
-            number_column(result, "Difference", digits=digits, sign=True),
-            interval_column(result, digits=digits),
-            Column(title="p", kind="p"),
-        ),
-        rows=tuple((name, each.estimate, each.ends, each.p_value) for name, each in rows if each is not None),
-        caption=f"The difference by the judge on {account.n_judged:,} items and by people on {account.n_labels:,} of them",
-        lead=True,
-        frame=result.to_frame().to_dict(as_series=False),
+    chosen = (
+        f"{result.method} was asked for."
+        if result.method_reason == "it was asked for"
+        else f"{result.method}, because {result.method_reason}."
     )
-    worth = f"The correction is as precise as {number(account.label_worth, 0)} labels alone would be."
-    return Section(id="labels", heading=head, blocks=(table, Text(text=worth)))
-
-
-def _groups(result: Comparison) -> Table | None:
-    if not result.groups:
-        return None
-    digits = figures.digits_of(result)
-    return Table(
-        id="groups",
-        columns=(
-            Column(title=str(result.by), kind="name"),
-            Column(title=result.counted_as.capitalize(), kind="count"),
-            number_column(result, "Difference", digits=digits, sign=True),
-            interval_column(result, "CI, all levels", digits=digits),
-            Column(title="Adjusted p", kind="p", spare=True),
-            Column(title="Verdict", kind="verdict"),
-        ),
-        rows=tuple(
-            (
-                group.level,
-                group.n_items,
-                group.estimate,
-                group.ends,
-                p_beside(group),
-                f"{group.verdict}, scores missing" if group.qualifiers else group.verdict,
-            )
-            for group in result.groups
-        ),
-        caption=f"By {result.by}: intervals and p are adjusted for all {len(result.groups)} levels (Bonferroni)",
-        tones=TONES,
-        most=_GROUPS_SHOWN,
-        frame=result.to_frame().filter(role="headline").to_dict(as_series=False),
-    )
-
-
-def _by_group(result: Comparison) -> Section | None:
-    if not result.groups:
-        return None
-    n = len(result.groups)
-    parts = [
-        f"{word} in {and_list([group.level for group in result.groups if group.verdict == word], 3)}"
-        for word in ("better", "worse", "equivalent")
-        if any(group.verdict == word for group in result.groups)
-    ]
-    who = named(result.candidate.name)
-    head = f"By {result.by}: {who} is {' and '.join(parts)}" if parts else f"No {result.by} shows a difference"
-    text = (
-        f"The {n} levels are one family, so each interval is wider than alone. A verdict in only one of two "
-        "levels does not show that the two differ."
-    )
-    return Section(id="groups", heading=head, blocks=(Text(text=text),))
-
-
-def _margin(result: Comparison) -> Section | None:
-    account = result.at_margin
-    if account is None:
-        return None
-    size = _margin_words(result)
-    head = f"A loss of {size} or more is {'excluded' if account.noninferior else 'not excluded'}"
-    tests = ", ".join(
-        f"{name} {p_words(p)}"
-        for name, p in (("non-inferiority", account.noninferior_p), ("equivalence", account.equivalence_p))
-        if p is not None
-    )
-    text = f"{account.reason[:1].upper()}{account.reason[1:]}{f' ({tests}; {account.method})' if tests else ''}."
-    return Section(id="margin", heading=head, blocks=(Text(text=text),))
-
-
-def _looks(result: Comparison) -> Section | None:
-    account = result.sequential
-    if account is None or account.conf_low is None:
-        return None
-    needed = number(1 / (1 - account.conf_level), 0)
-    if account.first_crossing is None:
-        head = "A difference of 0 is not excluded so far"
-        evidence = (
-            f"The e-value against no difference is {e_value_words(account.e_value)} now, and {needed} would exclude it."
+    texts = " ".join(text.how for text in texts_for(result.method))
+    beside: list[str] = []
+    if passes := _PASS.search(result.metric):
+        kind, k = passes.groups()
+        how = "every one succeeds" if kind == "^" else "at least one succeeds"
+        beside.append(
+            f"The score of an item is its pass{kind}{k}: the share of all ways to pick {k} of its trials in which {how}."
         )
+    if result.conf_low is not None:
+        decides = "The interval decides; the p-value is from the same method"
+        if result.sequential is not None:
+            beside.append(f"{decides}. It holds at every look, however often one looks and whenever one stops.")
+        elif "CR2" in result.method:
+            beside.append(
+                f"{decides}. No direction is claimed where the sign-flip over clusters disagrees, or below 4 degrees of freedom."
+            )
+        else:
+            beside.append(f"{decides}.")
+    if result.margin is not None:
+        size = with_unit(declared(result.margin, result.scale), result.unit)
+        level = 100 * (2 * result.conf_level - 1)
+        beside.append(f"The two count as equivalent if the {level:.6g}% interval lies within ±{size}.")
+    if result.groups:
+        family = f"The {len(result.groups)} levels of {result.by} are one family"
+        beside.append(f"{family}, adjusted by Bonferroni; Holm's p is in the data.")
+    if result.dependence:
+        names = ", ".join(row.factor for row in result.dependence)
+        beside.append(f"Tested for dependence within groups, by 999 permutations of the smallest p over all: {names}.")
+    if result.loss_slices:
+        n = plural(result.loss_slices[0].n_slices, "slice")
+        beside.append(f"Where losses concentrate: a studentised permutation test of {n}, adjusted by its maximum.")
+    return [part for part in (asked, f"{chosen} {texts}".strip(), " ".join(beside)) if part]
+
+
+# --- assumptions ---
+
+
+def assumptions(result: Comparison) -> list[str]:
+    """Return what the answer takes for granted; what p means comes last."""
+    n = f"{result.n_items:,} {result.counted_as}" if result.different else plural(result.n_items, "item")
+    one_run = len(result.baseline.runs) == len(result.candidate.runs) == 1
+    if result.clusters:
+        units = f"The {result.n_clusters} levels of {' and '.join(result.clusters)}"
+        found = [f"{units} are independent of each other and a sample of more"]
+        if result.design_effect is not None and result.design_effect > 1.1:
+            worth = max(1, round(result.n_items / result.design_effect))
+            found[0] += f"; items of one are correlated, so the {n} are worth {worth}"
     else:
-        head = f"A difference of 0 was first excluded after {plural(account.first_crossing, account.unit)}"
-        evidence = f"The run could have stopped there; the e-value is {e_value_words(account.e_value)} now."
-    order = "in which they were finished" if account.order == "timestamp" else "of the files"
-    text = f"{evidence} The {account.unit}s were taken in the order {order}."
-    return Section(id="looks", heading=head, blocks=(Text(text=text),))
-
-
-def _spread(result: Comparison) -> Section | None:
-    """Say on how many items either side is ahead, of graded scores: a mean alone could be all items or a few.
-
-    It is news where the side with the higher mean is not ahead on more items.
-    """
-    found = result.spread
-    if found is None:
-        return None
-    ahead, behind = (found.n_higher, found.n_lower) if result.higher_is_better else (found.n_lower, found.n_higher)
-    parts = (f"{100 * n / result.n_items:.0f}%" for n in (ahead, behind))
-    head = "{} is ahead on {} of the items, behind on {}".format(named(result.candidate.name), *parts)
-    ends = " to ".join(shown(result, value) for value in (found.values[0], found.values[-1]))
-    text = f"Item by item the difference runs from {ends}."
-    ahead_by_mean = (result.estimate or 0.0) > 0 if result.higher_is_better else (result.estimate or 0.0) < 0
-    against = ahead <= behind if ahead_by_mean else behind <= ahead
-    return Section(id="spread", heading=head, blocks=(Text(text=text), figures.spread(result, found)), news=against)
-
-
-def _order(result: Comparison) -> Section | None:
-    """Say which stretch of the items differs from the others, where the order matters."""
-    found = result.uneven
-    if found is None:
-        return None
-    inside, outside = shown(result, found.inside), shown(result, found.outside)
-    stretch = f"{found.unit}s {found.first:,} to {found.last:,}"
-    head = f"The difference varies along the order of the {found.unit}s; {stretch} stand out"
-    order = "they were finished" if found.order == "timestamp" else "the files have them"
-    text = (
-        f"In the order in which {order}, the difference adds up unevenly ({p_words(found.p_value)}, CUSUM test). It is {inside} "
-        f"in {stretch} and {outside} in the others. The stretch was picked because it stands out, which exaggerates the "
-        f"contrast. If its {found.unit}s share something, declare that with {named(Option('cluster'))}."
-    )
-    return Section(id="order", heading=head, blocks=(Text(text=text), figures.uneven(result, found)))
-
-
-def _hidden_groups(result: Comparison) -> Section | None:
-    """Say what items share that nobody declared, and what they would give if they were independent."""
-    these = result.these_items
-    flagged = [row for row in result.dependence if row.flag == "warn"]
-    if not flagged and these is None:
-        return None
-    main = flagged[0].factor if these is None else these.factor
-    head = f"Items of one {main} rise and fall together"
-    if result.open_for_others is not None:
-        head = f"On other {plural_of(main)} the answer is open"
-    caption = "Groups not declared as clusters; a design effect of 1 means that items of one group are unrelated"
-    blocks: list[Block] = [dependence_table(result.dependence, caption)]
-    if these is not None:
-        digits = figures.digits_of(result)
-        alone = interval_words(these.conf_low, these.conf_high, result.scale, digits)
-        text = f"If items were independent, the {100 * result.conf_level:.5g}% CI would be {alone} ({these.verdict})"
-        if not these.too_few:
-            ends = interval_words(result.conf_low, result.conf_high, result.scale, digits)
-            text += f"; clustered by {these.factor} it is {ends} ({result.verdict}). The wider decides"
-        blocks.append(Text(text=f"{text}."))
-    return Section(id="dependence", heading=head, blocks=tuple(blocks))
-
-
-def _missing(result: Comparison) -> Section | None:
-    missing, rows = result.missing, result.missing.rows
-    if not missing.any:
-        return None
-    counts = (
-        (missing.n_only_baseline, f"only for {named(result.baseline.name)}"),
-        (missing.n_only_candidate, f"only for {named(result.candidate.name)}"),
-        (missing.n_neither, "on neither side"),
-    )
-    said = ", ".join(f"{plural(n, 'item')} scored {where}" for n, where in counts if n)
-    words = f"{missing.explanation[:1].upper()}{missing.explanation[1:]}"
-    blocks: list[Block] = [Text(text=" ".join(f"{part}." for part in (said, words) if part))]
-    if rows:
-        digits = figures.digits_of(result)
-        blocks.append(
-            Table(
-                id="missing",
-                columns=(
-                    Column(title="If", kind="text"),
-                    number_column(result, "Difference", digits=digits, sign=True),
-                    interval_column(result, digits=digits),
-                    Column(title="p", kind="p"),
-                ),
-                rows=tuple((row.note.partition(";")[0], row.estimate, row.ends, row.p_value) for row in rows),
-                caption="The same analysis on all items, with the missing scores filled in",
-            )
+        what = result.different or "items"
+        found = [f"The {n} are independent of each other and a sample of the {what} you care about"]
+    if result.different:
+        found.append("Assignment was random; otherwise the sides differ in more than the systems")
+    found += [text.takes for text in texts_for(result.method) if text.takes]
+    if result.clusters and result.df is not None and result.df < 10:
+        found.append(f"With {number(result.df, 1)} degrees of freedom the spread between groups is itself poorly known")
+    elif result.table is not None and result.method.startswith("Tango"):
+        found.append(
+            f"The test goes by a normal curve, which serves from about {MIN_DISCORDANT} items that differ; here "
+            f"{result.table.discordant} do"
         )
-    head, alike = "Some scores are missing", False
-    if rows and result.ends is not None:
-        alike = all(row.ends is not None and row.excludes_zero == result.excludes_zero for row in rows)
-        head = f"Missing scores {'would not' if alike else 'could'} change the answer"
-    return Section(id="missing", heading=head, blocks=tuple(blocks), news=not alike)
-
-
-def _methods(result: Comparison) -> Section | None:
-    rows = [
-        row for row in result.rows if row.term == "difference" and row.role in ("headline", "check", "second interval")
-    ]
-    # What labels say of a judge's difference has a section of its own.
-    if len(rows) < 2 or result.ends is None or result.labels is not None:
-        return None
-    against: list[str] = []
-    for row in rows[1:]:
-        excludes = row.excludes_zero if row.ends is not None else (row.p_value or 0.0) <= 1 - result.conf_level
-        if (row.ends is not None or row.p_value is not None) and excludes != result.excludes_zero:
-            against.append(row.method)
-    head = "The other methods of this difference agree"
-    if against:
-        n = len(against)
-        head = f"{plural(n, 'method')} {conjugate(n, 'disagree')} with the one that decides: {and_list(against, 3)}"
-    digits = figures.digits_of(result)
-    table = Table(
-        id="methods",
-        columns=(
-            Column(title="Method", kind="name"),
-            Column(title="Role", kind="text", spare=True),
-            number_column(result, "Difference", digits=digits, sign=True),
-            interval_column(result, digits=digits),
-            Column(title="p", kind="p"),
-        ),
-        rows=tuple((row.method, row.role, row.estimate, row.ends, row.p_value) for row in result.rows),
-        caption="The difference by every method; the first row decides",
-        lead=True,
-        frame=result.to_frame().to_dict(as_series=False),
+    elif not result.clusters and result.n_items < 20:
+        found.append(f"With {n} every approximation is rough; read the exact checks beside it")
+    if result.n_trials > 2 * result.n_items:
+        found.append(
+            f"The {result.n_trials:,} trials are averaged within items: they make each item more precise and add no items"
+        )
+    weak = (each.explanation for each in result.run_differences if each.severity == "weakens")
+    found += [f"the sides differ only in the systems, and {why}" for why in weak]
+    if one_run and not result.runs_counted:
+        found.append("There is one run of each side, so variation from run to run is not in the interval")
+    if result.p_value is None or result.estimate is None or result.p_value >= 1:
+        return [*found, ""]
+    size = sized(abs(result.estimate), result)
+    meaning = (
+        f"The p-value is how often two equal systems would differ by {size} or more, not the chance that they are equal"
     )
-    return Section(id="methods", heading=head, blocks=(figures.methods(result, table=table),), news=bool(against))
+    return [*found, meaning]
 
 
-def _costs(result: Comparison) -> Section | None:
-    if not result.costs:
-        return None
-    who, whose = result.candidate.name, result.baseline.name
-    table = Table(
-        id="costs",
-        columns=(
-            Column(title="Mean of an item", kind="text"),
-            Column(title=whose, kind="amount"),
-            Column(title=who, kind="amount"),
-            Column(title="Ratio", kind="number", digits=2),
-            interval_column(result, scale=1.0, digits=2),
-            Column(title="Typical item", kind="number", digits=2, spare=True),
-            Column(title="Items", kind="count", spare=True),
-        ),
-        rows=tuple(
-            (
-                WORDS[row.quantity],
-                amount(row.baseline_mean),
-                amount(row.candidate_mean),
-                row.ratio,
-                None if row.conf_low is None else (row.conf_low, row.conf_high),
-                row.typical_ratio,
-                row.n_items,
+# --- what would change it ---
+
+
+def _changes(result: Comparison) -> list[str]:
+    """Return what would change the conclusion, besides more data and the missing scores, which are spoken of elsewhere."""
+    low, high = result.conf_low, result.conf_high
+    found = _flips(result)
+    if result.verdict in ("better", "worse") and low is not None and high is not None:
+        # No interval knows of an error that all items share.
+        least = sized(min(abs(low), abs(high)), result)
+        found.append(
+            f"An error of {least} that all {result.different or 'items'} of one side share, such as a judge's "
+            "bias, a prompt that suits one side or a broken parser; the interval does not cover such errors"
+            if result.labels is None
+            else "Labels that are not a random sample of the items, or labelling errors: the interval covers neither"
+        )
+    if result.verdict == "equivalent" and result.equivalence_low is not None and result.equivalence_high is not None:
+        least = sized(max(abs(result.equivalence_low), abs(result.equivalence_high)), result)
+        found.append(f"A smaller margin: with one of {least} or less the two would not have been called equivalent")
+    return found
+
+
+def _flips(result: Comparison) -> list[str]:
+    """Count the items that would have to fall otherwise for the interval to reach, or to leave, zero."""
+    table, now = result.table, result.excludes_zero
+    if table is None or result.conf_low is None or not result.method.startswith("Tango"):
+        return []
+    if table.only_candidate == table.only_baseline or result.verdict not in ("better", "worse", "inconclusive"):
+        return []
+    leads = table.only_candidate > table.only_baseline
+    leader, other = (result.candidate.name, result.baseline.name)[:: 1 if leads else -1]
+    n = max(table.only_candidate, table.only_baseline) if now else table.both + table.neither
+
+    def turned(k: int) -> bool:
+        """Whether k items that the leader alone got right, or else that came out alike, turn the answer."""
+        both, candidate, baseline, neither = table.both, table.only_candidate, table.only_baseline, table.neither
+        step = k if leads else -k
+        if now:
+            counts = PairedCounts(both, candidate - step, baseline + step, neither)
+        else:
+            wrong = min(k, neither)  # wrong ones first
+            counts = PairedCounts(
+                both - (k - wrong), candidate + max(step, 0), baseline + max(-step, 0), neither - wrong
             )
-            for row in result.costs
-        ),
-        caption=f"{named(who)} as a multiple of {named(whose)}, on the same items",
-    )
-    notes = [f"{WORDS[row.quantity]}: {text}" for row in result.costs for text in (row.reason, row.note) if text]
-    settled = [
-        f"{number(row.ratio)} times the {WORDS[row.quantity].partition(' (')[0].lower()}"
-        for row in result.costs
-        if row.conf_low is not None and row.conf_high is not None and not row.conf_low <= 1 <= row.conf_high
-    ]
-    head = f"{named(who)} takes {' and '.join(settled[:2])}" if settled else "No difference in cost or time is shown"
-    blocks: list[Block] = [figures.costs(result, table=table), *([Items(items=tuple(notes))] if notes else [])]
-    return Section(id="costs", heading=head, blocks=tuple(blocks), news=bool(settled))
+        found = tango(counts, conf_level=result.conf_level)
+        nearer = found.conf_low if leads else -(found.conf_high or 0.0)
+        return ((nearer or 0.0) > 0) != now
+
+    if n < 1 or not turned(n):
+        return []
+    low, k = 0, n
+    while k - low > 1:  # it does not turn back
+        middle = (low + k) // 2
+        low, k = (low, middle) if turned(middle) else (middle, k)
+    which, it = (f"that {leader} alone got right" if now else "that came out alike"), "it" if k == 1 else "them"
+    of = f"All {n} items {which}" if k == n and n > 1 else f"{k} of the {n} items {which}"
+    if now:
+        return [f"{of}: had {other} alone got {it} right instead, the interval would reach zero"]
+    return [f"{of}: had {leader} alone got {it} right, the interval would exclude zero"]
 
 
-def _reliability(result: Comparison) -> Section | None:
-    """Say how often all trials of an item succeed, and any, for the trials run."""
-    if not result.reliability:
-        return None
-    names = (result.baseline.name, result.candidate.name)
-    k = min(each.n_trials for each in result.reliability)
-    ends = [{row.k: row.estimate for row in each.of("hat")}.get(k) for each in result.reliability]
-    shares = " and ".join(f"{share_in_percent(end or 0.0)} ({name})" for name, end in zip(names, ends, strict=True))
-    figure = reliability_figure([*zip(names, result.reliability, strict=True)], result.conf_level)
-    return Section(id="reliability", heading=f"All of {k} trials of an item succeed for {shares}", blocks=figure)
+def times_needed(result: Comparison) -> float | None:
+    """Return how many times as many items find the observed difference with 80% power; None where no number of them does.
+
+    More items leave what runs vary by as it is. The result has an `mde` and a difference other than 0.
+    """
+    ratio = ((result.mde or 0.0) / (result.estimate or math.nan)) ** 2
+    without = result.rows[1] if result.run_std_error and len(result.rows) > 1 else None
+    if without is None or without.std_error is None or result.run_std_error is None:
+        return ratio
+    of_items, of_runs = without.std_error**2, result.run_std_error**2
+    left_to_items = (of_items + of_runs) / ratio - of_runs
+    return of_items / left_to_items if left_to_items > 0 else None
 
 
-_EVIDENCE = (
-    _scores, _spread, _labels, _by_group, _margin, _looks, _order, flipped_section, _hidden_groups, _missing, _reliability,
-    _methods, _costs,
-)  # fmt: skip
+# --- references ---
 
 
-def _effects(result: Comparison) -> Section | None:
-    rows = [row for row in result.effects if row.estimate is not None]
-    if not rows:
-        return None
-    table = Table(
-        id="effects",
-        columns=(
-            Column(title="Effect size", kind="name"),
-            Column(title="Value", kind="number", digits=2),
-            interval_column(result, scale=1.0, digits=2),
-            Column(title="What it is", kind="text", spare=True),
-        ),
-        rows=tuple((row.term, row.estimate, row.ends, row.note) for row in rows),
-        caption="The difference in terms that do not depend on the metric's unit",
-    )
-    return Section(id="effects", heading="Effect sizes", blocks=(table,))
+def references(result: Comparison) -> list[str]:
+    """List the works behind every method that occurs in the result, by author.
 
-
-# --- words ---
-
-
-def p_beside(row: Comparison | GroupRow) -> float | None:
-    """Return the p that stands beside a verdict: none where it is powerless, or invalid, since no p has a say there."""
-    if row.verdict in ("powerless", "invalid"):
-        return None
-    return row.p_value if row.p_adjusted is None else row.p_adjusted
-
-
-def shown(result: Comparison, value: float | None) -> str:
-    """Write a difference with its sign and unit."""
-    return with_unit(scaled(value, result.scale, figures.digits_of(result), sign=True), result.unit)
-
-
-def _margin_words(result: Comparison) -> str:
-    """Write the margin as it was declared, without digits that nobody gave."""
-    return with_unit(declared(result.margin or 0.0, result.scale), result.unit)
-
-
-def least(result: Comparison) -> str:
-    """Write the end of the interval that is nearer to 0."""
-    return sized(min(abs(result.conf_low or 0.0), abs(result.conf_high or 0.0)), result)
+    >>> from evalstats import datasets
+    >>> from evalstats.analysis.compare.compare import compare
+    >>> references(compare(datasets.tenacious_held_out(), "baseline", "trained"))[-1]
+    'Wilson 1927, JASA 22:209'
+    """
+    names = [result.method, result.baseline.method, result.candidate.method]
+    names += [row.method for row in (*result.rows, *result.effects, *result.groups)]
+    names += [row.method for row in result.costs if row.ratio is not None and row.method]
+    if result.margin is not None:
+        names.append(_AT_MARGIN)
+    if passes := _PASS.search(result.metric):
+        names.append(f"mean pass{passes[1]}")
+    names += ["Bonferroni", "Holm"] if result.groups else []
+    works = {source for name in {*names} for text in texts_for(name) for source in text.sources}
+    permuted = [source for text in texts_for("max-T") for source in text.sources][:1] if result.dependence else []
+    return sorted({*([] if result.different else [_PAIRING]), *works, *permuted})

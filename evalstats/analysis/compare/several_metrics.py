@@ -3,18 +3,8 @@
 from dataclasses import replace
 
 from evalstats.analysis.compare import figures
-from evalstats.analysis.compare.document import (
-    NOTE_ORDER,
-    TONES,
-    least,
-    limits,
-    notes_of,
-    own_score,
-    p_beside,
-    plain_reason,
-    shown,
-)
-from evalstats.analysis.compare.method import assumptions, references, sized
+from evalstats.analysis.compare.document import NOTE_ORDER, assumptions, limits, notes_of, plain_reason, references
+from evalstats.analysis.compare.evidence import TONES, least, own_score, p_beside, shown, sized
 from evalstats.analysis.compare.result import DECIDED, Comparison, Comparisons
 from evalstats.analysis.design.comparability import graver, invalidating
 from evalstats.analysis.design.metric import how_to_direct

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.analysis.compare.changed_items import ChangedItems, changed_items, slice_words
+from evalstats.analysis.compare.evidence import ChangedItems, changed_items, slice_words
 from evalstats.analysis.compare.flips import ItemTexts
 from evalstats.analysis.compare.result import Comparison
 from evalstats.document import terminal
