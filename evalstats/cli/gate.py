@@ -164,8 +164,7 @@ def apply_gate(result: Any, rules: Sequence[str], junit: Path | None) -> "Gate |
 def _gate_of(result: Any, rules: Sequence[str]) -> "Gate":
     from evalstats.analysis.audit.result import Audit
     from evalstats.analysis.compare.gate import Gate, gate_of
-    from evalstats.analysis.score.gate import score_gate
-    from evalstats.analysis.score.result import Score, Scores
+    from evalstats.analysis.score.result import Score, Scores, score_gate
 
     if isinstance(result, Score | Scores):
         passed, reason = score_gate(result, *rules)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalstats.analysis.score.gate import score_gate
+from evalstats.analysis.score.result import score_gate
 from evalstats.analysis.score.score import score
 from evalstats.errors import InputError
 from tests.analysis.builders import data_of, rows_of
