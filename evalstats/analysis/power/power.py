@@ -5,8 +5,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from evalstats import options as opt
 from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.design.entries import entries_of, entry_table, measured_alike
 from evalstats.analysis.power.alternatives import (
     ANSWERS,
     Costs,
@@ -30,7 +33,7 @@ from evalstats.analysis.power.basis import (
     with_run_sd,
 )
 from evalstats.analysis.power.document import count_words, percent, power_words, question_of, shown, trial_words
-from evalstats.analysis.power.result import PlanRow, PowerMethod, PowerPlan, PowerTest
+from evalstats.analysis.power.result import PlanRow, PowerMethod, PowerPlan, PowerTest, ShortFormPlan
 from evalstats.analysis.power.sample_size import (
     MOST_SIMULATED,
     Aim,
@@ -49,16 +52,17 @@ from evalstats.analysis.power.sample_size import (
     solved_by,
     task_of,
 )
-from evalstats.analysis.power.short_form import short_form_plan
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
 from evalstats.document.numbers import number
-from evalstats.errors import InputError, Option
+from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
+from evalstats.stats.item_response import two_parameter
+from evalstats.stats.short_form import FEWEST_MODELS, form_errors, worth_of_form
 
 _BEYOND = 4.0  # times the pilot
 _FEW_PILOT_CLUSTERS = 20
@@ -506,3 +510,52 @@ def _check_options(
     for name, count, least in zip(("n_items", "n_clusters", "n_resamples"), counts, (2, 1, 100), strict=True):
         if count is not None and (not math.isfinite(count) or count != int(count) or count < least):
             raise InputError(f"{name} is {count}; give a whole number from {least}")
+
+
+# --- short forms of the pilot's items ---
+
+
+_SIZES = (20, 50, 100, 150, 200, 300, 500)
+# Curves of more answers than this take longer than the whole plan; `items` is there for them.
+_MOST_CELLS = 30_000
+
+
+def short_form_plan(data: EvalData, plan: PowerPlan, *, contrast: str, seed: int) -> ShortFormPlan | None:
+    """Return the smallest short form of the pilot's items that tells a score as well as the plan's random items.
+
+    None where the plan has no number of independent right-or-wrong items below the pilot's, fewer than ten models answered
+    alike, the pilot is large, or no form is smaller.
+    """
+    wanted = plan.n_items
+    if plan.solved != "n_items" or wanted is None or plan.n_clusters or plan.n_tasks or plan.discordance is None:
+        return None
+    column = contrast if contrast == "model" else data.factor(contrast)
+    try:
+        metric, systems, _ = entries_of(
+            data, metric=plan.metric, models=None, contrast=column, least=FEWEST_MODELS, ambiguous={}
+        )
+        board, _ = measured_alike(entry_table(data, metric, systems, contrast=column), "no short form can be tried")
+    except (CannotAnswerError, InputError):  # an offer beside the plan, which stands without it
+        return None
+    table = board.table.take(board.table.paired())
+    n_items, n_models = table.total.shape
+    sizes = [size for size in _SIZES if size < wanted and 2 * size <= n_items]
+    if n_models < FEWEST_MODELS or not sizes or wanted >= n_items or n_items * n_models > _MOST_CELLS:
+        return None
+    # Which items are picked may hang on the last digit of a sum, and so on the order of the cells in memory.
+    trials, total = (np.array(cells, dtype=np.float64, order="C") for cells in (table.n_scored, table.total))
+    right = total if metric.higher_is_better else trials - total
+    tried = form_errors(right, sizes, trials=trials, curves=two_parameter(right, trials), seed=seed)
+    for form in tried:
+        worth = worth_of_form(form.score_error, form.random_error, form.size, n_items)
+        if worth >= wanted:
+            return ShortFormPlan(
+                size=form.size,
+                n_items=n_items,
+                n_models=n_models,
+                score_error=form.score_error,
+                random_size=worth,
+                difference_error=form.difference_error,
+                difference_size=worth_of_form(form.difference_error, form.random_difference_error, form.size, n_items),
+            )
+    return None
