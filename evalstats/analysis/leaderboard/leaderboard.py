@@ -40,7 +40,7 @@ from evalstats.analysis.design.runs import (
     trial_design,
     wanted_pass,
 )
-from evalstats.analysis.leaderboard.board import Board
+from evalstats.analysis.leaderboard.board import Board, corrected, dated, model_rows, pair_rows
 from evalstats.analysis.leaderboard.checks import (
     best_if_missing,
     cautions,
@@ -56,7 +56,6 @@ from evalstats.analysis.leaderboard.new_task import new_task_of
 from evalstats.analysis.leaderboard.published import published_leaderboard
 from evalstats.analysis.leaderboard.ranks import BoardScores, Ranking, RankingOptions, ranking
 from evalstats.analysis.leaderboard.result import Leaderboard, snapped_pairs, snapped_rows
-from evalstats.analysis.leaderboard.rows import corrected, dated, model_rows, pair_rows
 from evalstats.analysis.posterior.result import with_posterior
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version

@@ -16,6 +16,7 @@ from evalstats.analysis.design.published import (
     with_errors_of_shares,
     with_std_errors,
 )
+from evalstats.analysis.leaderboard.board import corrected_estimates, family_rows, ranked, with_ties
 from evalstats.analysis.leaderboard.ranks import (
     OpenRanks,
     RankingOptions,
@@ -26,7 +27,6 @@ from evalstats.analysis.leaderboard.ranks import (
     stepwise_ends,
 )
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, snapped_pairs, snapped_rows
-from evalstats.analysis.leaderboard.rows import corrected_estimates, family_rows, ranked, with_ties
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
