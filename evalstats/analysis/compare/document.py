@@ -55,7 +55,6 @@ NOTE_ORDER: tuple[NoteKind, ...] = (
     "scale", "few", "fit",
 )  # fmt: skip
 _FINDINGS_SHOWN = 2
-_REFUSALS = ("invalid", "powerless")
 _PAIRING = "Miller 2024, arXiv:2411.00640"
 _PASS = re.compile(r" pass([\^@])(\d+)$")
 _AT_MARGIN = "tests at the margin"

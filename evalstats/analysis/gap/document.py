@@ -443,7 +443,6 @@ def _more_data(found: LabLiveGap) -> str:
 # --- the method ---
 
 
-_MODELS_NAMED = 4
 _KINDS = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}
 _LAYERS = {
     "calibrated gap": "gaps by a line through the other models",
