@@ -6,10 +6,8 @@ The frame itself has every column and every digit, in its own order; what is mad
 import math
 import re
 import textwrap
-from collections.abc import Callable
-from functools import wraps
 from shutil import get_terminal_size
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Any, Final
 
 import polars as pl
 
@@ -25,9 +23,6 @@ _NEEDED: Final = frozenset({"estimate", "conf_low", "conf_high"})
 _ROWS: Final = 20
 _LONG: Final = 60  # letters of a cell
 _DIGITS: Final = 3  # that count
-
-Given = ParamSpec("Given")
-Owner = TypeVar("Owner")
 
 
 class ShownFrame(pl.DataFrame):
@@ -48,18 +43,6 @@ class ShownFrame(pl.DataFrame):
 
     def _repr_html_(self, **_: Any) -> str:
         return f'<div style="overflow-x:auto">{html_table(_table(self))}<small>{_size(self)}</small></div>'
-
-
-def shown_frame(
-    make: "Callable[Concatenate[Owner, Given], pl.DataFrame]",
-) -> "Callable[Concatenate[Owner, Given], pl.DataFrame]":
-    """Let the frame that a method returns be a `ShownFrame`."""
-
-    @wraps(make)
-    def shown(self: Owner, *args: Given.args, **options: Given.kwargs) -> pl.DataFrame:
-        return ShownFrame(make(self, *args, **options))
-
-    return shown
 
 
 def _size(frame: pl.DataFrame) -> str:

@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, RankedRow, Result, frame_of, row_named
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.errors import InputError
@@ -742,7 +742,6 @@ class ArenaRanking(OfOrigin, Result):
             self.row(name)
         raise InputError(f"{first!r} and {second!r} are no pair of this ranking; it holds {len(self.pairs):,} pairs")
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each model, in glossary names; `top_k` for each k asked for."""
         rows: list[dict[str, Any]] = []
@@ -754,7 +753,7 @@ class ArenaRanking(OfOrigin, Result):
             for name in ("df", "p_value", "p_adjusted", "method"):
                 del values[name]
             rows.append({"model": values.pop("name"), **values, "n_clusters": list(row.n_clusters)})
-        return pl.DataFrame(rows, infer_schema_length=None)
+        return ShownFrame(rows, infer_schema_length=None)
 
     def pairs_frame(self) -> pl.DataFrame:
         """One row for each pair."""

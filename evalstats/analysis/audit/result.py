@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.errors import Advice, written
 from evalstats.grammar import plural
@@ -217,7 +217,6 @@ class Audit(OfOrigin, Result):
         """Return what was looked at under this name."""
         return next(each for each in self.metrics if (each.benchmark, each.metric) == (benchmark, metric))
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each finding, in glossary names; the comparison is the weightiest of its weightiest treatment."""
         rows = [_row(each) for each in self.findings]
@@ -225,7 +224,7 @@ class Audit(OfOrigin, Result):
         numbers = dict.fromkeys(("largest", *ends), pl.Float64)
         counts = dict.fromkeys(("n_rows", "n_items", "n_pairs", "n_depend"), pl.Int64)
         texts = dict.fromkeys(_TEXTS, pl.String)
-        return pl.DataFrame(rows, schema={**texts, **counts, **numbers})
+        return ShownFrame(rows, schema={**texts, **counts, **numbers})
 
 
 _TEXTS = ("kind", "benchmark", "metric", "effect", "finding", "remedy", "models", "treatment", "model_a", "model_b")

@@ -15,7 +15,7 @@ from evalstats.analysis.design.reliability import reliability_figure
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import Result, json_safe
 from evalstats.analysis.score.result import Score
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.escape import is_web_address
 from evalstats.document.model import (
     Block,
@@ -530,15 +530,14 @@ class ChangedItems(Result):
         """Return what is said of the items."""
         return replace(changed_items(self.comparison), names=self.comparison.document().names)
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """Return the items, with their texts where these were read."""
         frame, key = self.comparison.flips(), ["task", "item", "variant"]
         texts = pl.DataFrame(json_safe(self.comparison.texts), infer_schema_length=None)
         if not texts.height:
-            return frame
+            return ShownFrame(frame)
         renamed = texts.rename({side: f"{side}_answer" for side in ("baseline", "candidate")})
-        return frame.join(renamed, on=key, how="left", maintain_order="left")
+        return ShownFrame(frame.join(renamed, on=key, how="left", maintain_order="left"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the comparison was, its slices and its items."""

@@ -17,7 +17,7 @@ from evalstats.analysis.posterior.result import Posterior
 from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, finite, row_named, rows_frame
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.settings import Settings
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, interval_words, scaled, with_unit
 from evalstats.errors import CannotAnswerError
@@ -590,12 +590,11 @@ class Comparison(OfMetric, Result, Estimate):
         centre = (self.estimate or 0.0) if self.statistic is None else self.statistic * self.std_error
         return TLikelihood(centre=centre, spread=self.std_error, df=math.inf if self.df is None else self.df)
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """Tidy rows in glossary names: every method's row, then one row for every group."""
         frame = rows_frame((*self.rows, *self.missing.rows))
         if not self.groups:
-            return frame
+            return ShownFrame(frame)
         groups = [
             {
                 "term": f"{self.by}={group.level}",
@@ -615,7 +614,7 @@ class Comparison(OfMetric, Result, Estimate):
             }
             for group in self.groups
         ]
-        return pl.concat([frame, pl.DataFrame(groups, infer_schema_length=None)], how="diagonal_relaxed")
+        return ShownFrame(pl.concat([frame, pl.DataFrame(groups, infer_schema_length=None)], how="diagonal_relaxed"))
 
 
 def qualified(answer: str, qualifiers: Sequence[str]) -> str:
@@ -677,10 +676,9 @@ class Comparisons(Result):
         """
         return row_named(self.rows, metric, what="metric", key="metric")
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each metric, in the metric's own unit (proportions, not percentage points)."""
-        return pl.DataFrame(
+        return ShownFrame(
             [
                 {
                     "benchmark": row.benchmark,

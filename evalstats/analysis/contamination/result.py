@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, row_named
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.options import Alternative
@@ -171,14 +171,13 @@ class ContaminationCheck(OfMetric, Result):
         """Names of the models that are shown to be inflated."""
         return tuple(row.model for row in self.rows if row.verdict == "inflated")
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each suspect, in glossary names."""
         numbers = (
             "estimate", "conf_low", "conf_high", "std_error", "df", "p_value", "p_adjusted", "own", "reference", "largest",
             "item_std_error", "item_p_value", "between_sd", "bandwidth",
         )  # fmt: skip
-        return pl.DataFrame(
+        return ShownFrame(
             [
                 {
                     "model": row.model,

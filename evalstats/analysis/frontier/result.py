@@ -6,7 +6,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, row_named
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.options import Cost
@@ -125,10 +125,9 @@ class Frontier(OfMetric, Result):
         """
         return row_named(self.rows, name)
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each system, in glossary names; systems that dominate are joined with commas."""
-        return pl.DataFrame(
+        return ShownFrame(
             [
                 {
                     "system": row.name,

@@ -6,7 +6,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.analysis.result import Estimate
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.record import record
 
@@ -208,7 +208,6 @@ class Agreement:
         """Return one coefficient."""
         return next(row for row in self.coefficients if row.name == name)
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each coefficient and source."""
         rows = [
@@ -216,4 +215,4 @@ class Agreement:
             for row in self.coefficients
             for each in (row.intervals or (SourceInterval(source="all", reason=row.reason),))
         ]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        return ShownFrame(rows, infer_schema_length=None)

@@ -8,7 +8,7 @@ import polars as pl
 
 from evalstats.analysis.gap.agreement_result import Agreement
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, row_named
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.record import record
@@ -558,7 +558,6 @@ class LabLiveGap(OfOrigin, Result):
         """Models whose calibrated gap has the verdict "gap"."""
         return tuple(row.name for row in self.rows if row.verdict == "gap")
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each shared model."""
         rows = [
@@ -568,4 +567,4 @@ class LabLiveGap(OfOrigin, Result):
             }
             for row in self.rows
         ]
-        return pl.DataFrame(rows, infer_schema_length=None)
+        return ShownFrame(rows, infer_schema_length=None)

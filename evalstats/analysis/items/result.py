@@ -11,7 +11,7 @@ from scipy import special
 from evalstats.analysis.drawn import Size, draw
 from evalstats.analysis.items.new_scores import Archive, NewScore, by_form, by_sample
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document import model as document_model
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
@@ -457,7 +457,6 @@ class ItemReport(OfMetric, Result):
             raise InputError(f"no item of {self.benchmark} with {self.metric!r} is among the answers")
         return found
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each item, in glossary names."""
         names = (
@@ -468,4 +467,4 @@ class ItemReport(OfMetric, Result):
             **dict.fromkeys(("task", "item", "variant"), pl.String),
             **dict.fromkeys(("bend", "p_value", "p_adjusted"), pl.Float64),
         }
-        return pl.DataFrame({name: [getattr(row, name) for row in self.rows] for name in names}, schema_overrides=types)
+        return ShownFrame({name: [getattr(row, name) for row in self.rows] for name in names}, schema_overrides=types)

@@ -6,7 +6,7 @@ from typing import Literal, Self
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, row_named
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.record import record
@@ -309,7 +309,6 @@ class JudgeReport(OfOrigin, Result):
         """
         return row_named(self.rows, name, what="judge")
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each judge, in glossary names; where people alone rated, one for these."""
         shared = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "method")
@@ -337,7 +336,7 @@ class JudgeReport(OfOrigin, Result):
             among: dict[str, object] = {**dict.fromkeys(_COLUMNS), **{name: getattr(found, name) for name in shared}}
             among |= {"term": "alpha among people", "among_people": found.estimate, "raw_agreement": found.raw.estimate}
             rows.append({**among, "ac1": found.ac1.estimate, "n_items": found.n_units, "n_double": found.n_units})
-        return pl.DataFrame(rows, schema=_COLUMNS)
+        return ShownFrame(rows, schema=_COLUMNS)
 
 
 _COLUMNS = {

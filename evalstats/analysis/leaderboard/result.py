@@ -18,7 +18,7 @@ from evalstats.analysis.posterior.difference import prior_scale as usual_scale
 from evalstats.analysis.posterior.ranks import ranks_posterior
 from evalstats.analysis.posterior.result import RankPosterior
 from evalstats.analysis.result import Estimate, OfMetric, Origin, RankedRow, Result, row_named
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, Option
 from evalstats.grammar import and_list, plural
@@ -525,7 +525,6 @@ class Leaderboard(OfMetric, Result):
         """
         return row_named(self.rows, name)
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each model, in glossary names; `top_k` for each k asked for, ranks on a new task where there are tasks."""
         rows: list[dict[str, Any]] = []
@@ -539,7 +538,7 @@ class Leaderboard(OfMetric, Result):
             if new := elsewhere.get(row.name):
                 values.update(rank_low_new_task=new.rank_low, rank_high_new_task=new.rank_high)
             rows.append({"model": values.pop("name"), **values})
-        return pl.DataFrame(rows, schema_overrides=_ROW_TYPES, infer_schema_length=None)
+        return ShownFrame(rows, schema_overrides=_ROW_TYPES, infer_schema_length=None)
 
     def pairs_frame(self) -> pl.DataFrame:
         """One row for each pair of the family."""

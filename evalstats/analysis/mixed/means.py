@@ -10,7 +10,7 @@ from evalstats.analysis.mixed.frame import ModelFrame
 from evalstats.analysis.mixed.inference import FittedModel, factor_grid
 from evalstats.analysis.result import Estimate, Result, finite, frame_of
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.grammar import plural
@@ -127,11 +127,10 @@ class Means(Result):
         counts = f"{plural(len(self.rows), 'mean')} and {plural(len(self.contrasts), 'contrast')}"
         return f"<Means: {self.response} for {', '.join(self.specs)}{by}: {counts}, {self.adjust}>"
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """Return the means, one row each, with a column for each factor."""
         rows = [dict(row.levels) | {name: getattr(row, name) for name in _TYPES} for row in self.rows]
-        return pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
+        return ShownFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
 
     def contrasts_frame(self) -> pl.DataFrame:
         """Return the contrasts, one row each."""

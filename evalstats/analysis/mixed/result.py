@@ -16,7 +16,7 @@ from evalstats.analysis.mixed.frame import ModelFrame
 from evalstats.analysis.mixed.inference import FittedModel, FixedTermTest, Inference, fit_of
 from evalstats.analysis.mixed.means import ContrastKind, Means, Scale, means
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, frame_of, json_safe, row_named
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words
 from evalstats.errors import InputError
@@ -435,10 +435,9 @@ class MixedModel(OfOrigin, Result):
             notes=(*notes, *law.notes),
         )
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """Return the fixed effects in glossary names, one row each."""
-        return frame_of(self.fixed, FixedEffect, _EFFECT)
+        return ShownFrame(frame_of(self.fixed, FixedEffect, _EFFECT))
 
     def tests_frame(self) -> pl.DataFrame:
         """Return the tests of the terms, one row each."""

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfOrigin, Origin, Result, frame_of, row_named
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.record import record
@@ -192,7 +192,6 @@ class Changes(OfOrigin, Result):
         """Return the days of one line."""
         return tuple(each for each in self.days if (each.name, each.benchmark) == (row.name, row.benchmark))
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each model and day: score, interval, items, whether it is compared, what changed."""
         names = (
@@ -208,7 +207,7 @@ class Changes(OfOrigin, Result):
             "n_lost",
         )
         told = pl.Series("changes", [", ".join(each.changes) or None for each in self.days], dtype=pl.String)
-        return frame_of(self.days, Day, (*names, "watched")).with_columns(told).rename({"name": "system"})
+        return ShownFrame(frame_of(self.days, Day, (*names, "watched")).with_columns(told).rename({"name": "system"}))
 
     def changes_frame(self) -> pl.DataFrame:
         """One row for each model: its change with the confidence sequence, and the verdict."""

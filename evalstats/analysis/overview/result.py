@@ -10,7 +10,7 @@ import polars as pl
 from evalstats.analysis.provenance import placed
 from evalstats.analysis.result import OfOrigin, Origin, Result, json_safe
 from evalstats.analysis.saved import result_of
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.errors import InputError
 from evalstats.record import record
 
@@ -129,7 +129,6 @@ class Overview(OfOrigin, Result):
         """Return what is said of each answer."""
         return tuple(answer.result.document() for answer in self.answers)
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each answer: question, benchmark, verdict in words, headline, number."""
         rows = [
@@ -144,7 +143,7 @@ class Overview(OfOrigin, Result):
             for answer, said in zip(self.answers, self.documents(), strict=True)
         ]
         columns = ("question", "benchmark", "label", "headline", "number", "number_words")
-        return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
+        return ShownFrame(rows, schema=dict.fromkeys(columns, pl.String))
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values; every answer holds its result as that result's own file has it."""

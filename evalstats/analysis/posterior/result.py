@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeVar
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, frame_of
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.record import record
@@ -154,10 +154,9 @@ class Posterior(OfMetric, Result):
             return "depends on the prior"
         return "better" if better else "worse"
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each difference under each prior, in the metric's own unit."""
-        return frame_of(self.rows, PosteriorRow, _COLUMNS)
+        return ShownFrame(frame_of(self.rows, PosteriorRow, _COLUMNS))
 
 
 @record
@@ -246,10 +245,9 @@ class RankPosterior(OfMetric, Result):
         }
         return len(tops) > 1
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each model under each prior."""
-        return frame_of(self.rows, RankProbabilityRow, _RANK_COLUMNS)
+        return ShownFrame(frame_of(self.rows, RankProbabilityRow, _RANK_COLUMNS))
 
     def ranks_frame(self) -> pl.DataFrame:
         """P(rank) of each model: `model`, `rank`, `estimate`, one row for each of both, under the usual prior."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.analysis.result import OfOrigin, Origin, Result, json_safe
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.options import PowerTest
 from evalstats.record import record
@@ -267,7 +267,6 @@ class PowerPlan(OfOrigin, Result):
         values = Result.to_dict(self)
         return {"result": values.pop("result"), "answer": json_safe(self.answer), **values}
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """Tidy rows: the answer by every method (term "plan"), the curve (term "curve"), what to buy next (term "buy")."""
         plan = [{"term": "plan", **dataclasses.asdict(row)} for row in self.beside]
@@ -287,7 +286,7 @@ class PowerPlan(OfOrigin, Result):
             for step in self.next_steps
         ]
         rows = [{**row, "conf_level": self.conf_level} for row in (*plan, *curve, *steps)]
-        return pl.DataFrame(rows, schema=_FRAME) if rows else pl.DataFrame(schema=_FRAME)
+        return ShownFrame(pl.DataFrame(rows, schema=_FRAME) if rows else pl.DataFrame(schema=_FRAME))
 
 
 _FRAME: dict[str, type[pl.DataType]] = {

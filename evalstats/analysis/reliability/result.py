@@ -6,7 +6,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.grammar import plural
 from evalstats.record import record
@@ -220,7 +220,6 @@ class ReliabilityReport(OfMetric, Result):
         names = ", ".join(row.name for row in self.facets)
         return f"<ReliabilityReport: {plural(len(self.objects), self.object)} over {names}; {self.verdict}>"
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each component of variance, in glossary names."""
         names = (
@@ -234,7 +233,7 @@ class ReliabilityReport(OfMetric, Result):
         numbers: dict[str, type[pl.DataType]] = dict.fromkeys(
             ("estimate", "conf_low", "conf_high", "share_low", "share_high"), pl.Float64
         )
-        return pl.DataFrame(rows, schema_overrides=numbers, infer_schema_length=None)
+        return ShownFrame(rows, schema_overrides=numbers, infer_schema_length=None)
 
 
 TARGETS = (0.8, 0.9)

@@ -10,7 +10,7 @@ from evalstats.analysis.posterior.difference import difference_posterior, need_d
 from evalstats.analysis.posterior.difference import prior_scale as usual_scale
 from evalstats.analysis.posterior.result import Posterior
 from evalstats.analysis.result import Estimate, OfMetric, Origin, Result, frame_of, row_named
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError
 from evalstats.record import record
@@ -544,10 +544,9 @@ class ScenarioModel(OfMetric, Result):
             notes=notes_of_data(self.notes),
         )
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each model and scenario, in glossary names."""
-        return frame_of(self.cells, CellRow, CELL_COLUMNS)
+        return ShownFrame(frame_of(self.cells, CellRow, CELL_COLUMNS))
 
     def drops_frame(self) -> pl.DataFrame:
         """One row for each drop."""

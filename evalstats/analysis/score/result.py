@@ -11,7 +11,7 @@ from evalstats.analysis.design.metric import open_direction
 from evalstats.analysis.design.reliability import PassesByK
 from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, estimated, row_named, rows_frame
 from evalstats.analysis.settings import Settings
-from evalstats.analysis.shown_frame import shown_frame
+from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled
 from evalstats.grammar import plural
@@ -126,7 +126,6 @@ class Score(OfMetric, Result, Estimate):
         ends = interval(self.conf_low, self.conf_high, self.scale)
         return f"<Score: {self.name} on {self.benchmark}: {scaled(self.estimate, self.scale)}{self.unit} {ends}>"
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """Tidy rows: the headline interval and every further one, then one row for every task."""
         tasks = (
@@ -139,7 +138,7 @@ class Score(OfMetric, Result, Estimate):
             )
             for row in self.tasks
         )
-        return rows_frame((*self.rows, *tasks))
+        return ShownFrame(rows_frame((*self.rows, *tasks)))
 
 
 @record(repr=False)
@@ -178,12 +177,11 @@ class Scores(Result):
         """
         return row_named(self.rows, name, what="system")
 
-    @shown_frame
     def to_frame(self) -> pl.DataFrame:
         """One row for each system and metric."""
         columns = ("benchmark", "metric", "estimate", "std_error", "conf_low", "conf_high", "conf_level", "method")
         counts = ("n_items", "n_trials", "n_clusters")
-        return pl.DataFrame(
+        return ShownFrame(
             [{"system": row.name, **{name: getattr(row, name) for name in (*columns, *counts)}} for row in self.rows],
             schema_overrides={**dict.fromkeys(columns[2:7], pl.Float64), **dict.fromkeys(counts, pl.Int64)},
         )
