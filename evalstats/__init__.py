@@ -51,11 +51,17 @@ def __getattr__(name: str) -> Any:
 
 def _found(table: object, names: "Mapping[str, Collection[str]]") -> Any:
     """Read a path that is given where data are expected; find the columns of a table there, as those of a file are found."""
-    if not isinstance(table, str | PathLike):
-        return import_module("evalstats.loaders.frames").found_columns(table, names)
-    if import_module("evalstats.store.manifest").is_store(table):
+    is_path = isinstance(table, str | PathLike)
+    if is_path and import_module("evalstats.store.manifest").is_store(table):
         return import_module("evalstats.store.read").open_store(table).read(), ""
-    data = import_module("evalstats.loaders.registry").read(table, **names)
+    names = {**names}
+    humans = names.pop("humans", ())
+    if names.get("question") == "judges":
+        data = import_module("evalstats.loaders.ratings").found_ratings(table, humans)
+    elif is_path:
+        data = import_module("evalstats.loaders.registry").read(table, **names)
+    else:
+        return import_module("evalstats.loaders.frames").found_columns(table, names)
     return data, "\n".join(str(problem) for problem in data.problems if problem.severity != "detail")
 
 

@@ -6,7 +6,7 @@ its call, and the command that gives it again are made from the signature.
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -108,6 +108,7 @@ class GivenOptions:
 
     signature: inspect.Signature
     values: Mapping[str, Any]
+    question: str = ""
 
     @classmethod
     def of(cls, function: Callable[..., object], arguments: Mapping[str, Any]) -> "GivenOptions":
@@ -126,7 +127,7 @@ class GivenOptions:
             for name, each in signature.parameters.items()
             if each.kind is inspect.Parameter.KEYWORD_ONLY
         }
-        return cls(signature, values)
+        return cls(signature, values, function.__name__)
 
     def __getattr__(self, name: str) -> Any:
         """Return the value of an option."""
@@ -139,9 +140,9 @@ class GivenOptions:
         """Return the same with other values of some options."""
         return replace(self, values={**self.values, **changes})
 
-    def names(self, **others: str | None) -> dict[str, tuple[str, ...]]:
-        """Return the names that the options use, with those of `others`, as `as_data` takes them."""
-        return names_in({**others, **self.values})._asdict()
+    def names(self, **others: str | None) -> dict[str, Collection[str]]:
+        """Return the names that the question uses, with those of `others`, as `as_data` takes them."""
+        return asked_names(self.question, {**others, **self.values})
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults: what a call has to say."""
@@ -186,6 +187,17 @@ def names_in(given: Mapping[str, Any]) -> UsedNames:
     metrics = texts("metric")
     several = (part for each in metrics if "," in each for part in each.split(","))
     return UsedNames(texts("baseline", "candidate"), (*metrics, *several), texts(*OF_COLUMNS))
+
+
+def asked_names(question: str, given: Mapping[str, Any]) -> dict[str, Collection[str]]:
+    """Return what a question says of its data before these are read, as `as_data` takes it: names that it uses, and its own.
+
+    >>> asked_names("judges", {"humans": "human"})["humans"], asked_names("judges", {"humans": "ann"})["humans"]
+    ((), ('ann',))
+    """
+    people = given.get("humans")
+    humans = () if people in (None, "human", ("human",)) else _several(people)
+    return {**names_in(given)._asdict(), "question": question, "humans": humans}
 
 
 def check_value(option: Offered, value: Any) -> None:

@@ -23,7 +23,7 @@ import polars as pl
 
 from evalstats.document.model import Block, Code, Document, Note, Section
 from evalstats.errors import InputError
-from evalstats.options import OF_FILES, Offered, check_value, names_in, offered
+from evalstats.options import OF_FILES, Offered, asked_names, check_value, names_in, offered
 from evalstats.questions import QUESTIONS, signature_of
 from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
@@ -95,11 +95,11 @@ def _recorded(function: Callable[P, R], question: str) -> Callable[P, R]:
             return function(*args, **kwargs)  # which says itself what is wrong with the call
         given = bound.arguments
         for name in options.keys() & given.keys():
-            given[name] = _named(options[name], given)
+            given[name] = _named(options[name], given, question)
             check_value(options[name], given[name])
         for name in data:  # a path is read here, so that the call is told as that of its file
             if isinstance(given.get(name), str | PurePath):
-                given[name] = as_data(given[name], names_in(given)._asdict())
+                given[name] = as_data(given[name], asked_names(question, given))
         result = function(*bound.args, **bound.kwargs)
         told = {name: value for name, value in given.items() if name in asked_for}
         return _with(result, _settings(question, told, defaults, data))
@@ -107,14 +107,14 @@ def _recorded(function: Callable[P, R], question: str) -> Callable[P, R]:
     return asked
 
 
-def _named(option: Offered, given: Mapping[str, Any]) -> Any:
+def _named(option: Offered, given: Mapping[str, Any], question: str) -> Any:
     """Return the value of an option; where it names models or levels, with numbers written as the tables write them."""
     value = given[option.name]
     if value is None or option.flag.names is None:
         return value
     found: Any = as_names(value)
     if found is not value:
-        found = as_names(value, _dtype(given, option.flag.names))
+        found = as_names(value, _dtype(given, option.flag.names, question))
     if option.kinds == (str,) and not isinstance(found, str):
         if hasattr(value, "shape"):
             raise InputError(f'{option.name} is a table; name both in one dict: {{"old": first, "new": second}}')
@@ -132,13 +132,13 @@ def _named(option: Offered, given: Mapping[str, Any]) -> Any:
     return found
 
 
-def _dtype(given: Mapping[str, Any], columns: Sequence[str]) -> pl.DataType | None:
+def _dtype(given: Mapping[str, Any], columns: Sequence[str], question: str) -> pl.DataType | None:
     """Return the type of the column whose levels an argument names; None where it is one of the tables' own names."""
     wanted = [column for each in columns if isinstance(column := given.get(each), str)]
     data = given.get("data")
     if not wanted or wanted[0] == "model" or data is None:
         return None
-    held = as_data(data, names_in(given)._asdict())
+    held = as_data(data, asked_names(question, given))
     column = held.factor_names().get(wanted[0], wanted[0])
     return held.outcomes.schema.get(column)
 

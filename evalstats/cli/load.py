@@ -372,9 +372,9 @@ def ratings(
 
     if store is not None or any(is_store(path) for path in paths):
         return load(paths, store=store, where=where, quiet=quiet)
-    from evalstats.loaders.ratings import read_ratings
+    from evalstats.loaders.ratings import are_of_known_format, read_ratings
 
-    if not raters and not pairs and _known_format(paths):
+    if not raters and not pairs and are_of_known_format(paths):
         return load(paths, where=where, quiet=quiet)
     named: dict[str, str] = {}
     for pair in pairs:
@@ -385,16 +385,6 @@ def ratings(
     rows = named.pop("rows", None)
     data = read_ratings(paths, raters=raters, humans=humans, columns=named, rows=rows)
     return filtered(data, where, quiet=quiet)
-
-
-def _known_format(paths: Sequence[Path]) -> bool:
-    """Whether the files are results or votes that a loader knows, and not tables of one's own."""
-    from evalstats.loaders.base import read_head
-    from evalstats.loaders.registry import list_files, sniffed
-
-    found = [sniffed(read_head(path))[0] for path, _ in list_files(paths)]
-    known = [match for match in found if match is not None and not match[1].skip]
-    return bool(known) and all(match[0].name != "table" for match in known)
 
 
 def two_sides(

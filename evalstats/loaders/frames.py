@@ -146,9 +146,19 @@ def found_columns(frame: object, names: Mapping[str, Collection[str]]) -> tuple[
     """Make `EvalData` of a table whose columns nobody named, and say which were taken for what.
 
     A table of a known format, such as votes or a published leaderboard, is read as its file is, which needs no word. `names`
-    are those that a question uses, of "sides", "metrics" and "factors". Raises an `InputError` with the calls that may fit
-    where it is not sure which columns are item and score.
+    are those that a question uses, of "sides", "metrics" and "factors", and its own ("question"). Raises an `InputError` with
+    the calls that may fit where it is not sure which columns are item and score.
     """
+    table = plain_table(frame)
+    if (known := of_known_format(table)) is not None:
+        return known, ""
+    sides, metrics, factors = (frozenset(names.get(name, ())) for name in ("sides", "metrics", "factors"))
+    asked = AskedNames(sides=sides, metrics=metrics, factors=factors, question=str(names.get("question", "")))
+    return _completed(table, ColumnMap(), asked)
+
+
+def plain_table(frame: object) -> pl.DataFrame:
+    """Return a table as Polars holds it, with the named index of pandas, and without columns that are no results."""
     table = (
         frame
         if type(frame).__module__.split(".")[0] != "pandas"
@@ -158,19 +168,21 @@ def found_columns(frame: object, names: Mapping[str, Collection[str]]) -> tuple[
     if not table.height:
         raise InputError("the table holds no rows")
     # Bytes and objects of Python are no results, and no JSON.
-    table = table.drop(name for name, dtype in table.schema.items() if _is_opaque(dtype))
+    return table.drop(name for name, dtype in table.schema.items() if _is_opaque(dtype))
+
+
+def of_known_format(table: pl.DataFrame) -> EvalData | None:
+    """Read a table as a file that holds it, if that is of a known format; None where it is a table of one's own."""
     with TemporaryDirectory() as folder:
         path = Path(folder, f"{_CALLED}.jsonl")
         table[thinned(range(table.height))].write_ndjson(path)
         match, _ = sniffed(read_head(path))
-        if match is not None and match[0] is not TABLE:
-            table.write_ndjson(path)
-            data = read_source(match[0], with_digest(Source(path=path)))
-            told = tuple(replace(problem, path=_NAME) for problem in data.problems)
-            runs = data.runs.with_columns(source=pl.lit(_NAME))
-            return replace(data, runs=runs, problems=told), ""
-    sides, metrics, factors = (frozenset(names.get(name, ())) for name in ("sides", "metrics", "factors"))
-    return _completed(table, ColumnMap(), AskedNames(sides=sides, metrics=metrics, factors=factors))
+        if match is None or match[0] is TABLE:
+            return None
+        table.write_ndjson(path)
+        data = read_source(match[0], with_digest(Source(path=path)))
+    told = tuple(replace(problem, path=_NAME) for problem in data.problems)
+    return replace(data, runs=data.runs.with_columns(source=pl.lit(_NAME)), problems=told)
 
 
 def _is_opaque(dtype: pl.DataType) -> bool:

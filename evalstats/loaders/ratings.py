@@ -1,7 +1,9 @@
 """Tables of ratings as `EvalData`: one row for each rating, or one for each thing with a column for each rater."""
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
+from typing import cast
 
 import polars as pl
 
@@ -10,8 +12,15 @@ from evalstats.grammar import comma_list
 from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import no_column, surveyed
-from evalstats.loaders.frames import digest_of_rows, in_standard_columns, runs_of_frame
-from evalstats.loaders.roles import ROLES, SCORERS, SURE, names_a_model, words_of
+from evalstats.loaders.frames import (
+    digest_of_rows,
+    in_standard_columns,
+    of_known_format,
+    plain_table,
+    runs_of_frame,
+)
+from evalstats.loaders.registry import list_files, read, sniffed
+from evalstats.loaders.roles import ROLES, SCORERS, SURE, names_a_judge, names_a_model, words_of
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import names_of
@@ -143,8 +152,6 @@ def read_ratings(
     InputError
         As `from_ratings`.
     """
-    from evalstats.loaders.registry import list_files
-
     frames = [read_table(path, rows) for path, _ in list_files(paths)]
     if not frames:
         raise InputError("nothing to read: give files with ratings")
@@ -160,6 +167,26 @@ def read_ratings(
         benchmark=named.pop("benchmark", benchmark),
         **named,
     )
+
+
+def found_ratings(data: object, humans: Sequence[str] = ()) -> EvalData:
+    """Read ratings of which only the raters who are people may be named: of a file or folder, or of a table in memory.
+
+    Results and votes of a known format are read as what they are.
+    """
+    if isinstance(data, str | PathLike):
+        paths = [Path(cast("str", data))]
+        return read(*paths) if are_of_known_format(paths) else read_ratings(paths, humans=humans)
+    table = plain_table(data)
+    known = of_known_format(table)
+    return from_ratings(table, humans=humans) if known is None else known
+
+
+def are_of_known_format(paths: Sequence[Path]) -> bool:
+    """Whether the files are results or votes that a loader knows, and not tables of one's own."""
+    found = [sniffed(read_head(path))[0] for path, _ in list_files(paths)]
+    known = [match for match in found if match is not None and not match[1].skip]
+    return bool(known) and all(match[0].name != "table" for match in known)
 
 
 def read_table(path: Path, rows: str | None = None) -> pl.DataFrame:
@@ -202,7 +229,11 @@ def _raters_in(table: pl.DataFrame) -> tuple[list[str], list[str]]:
     numbers = [name for name in table.columns if table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean]
     numbers = [name for name in numbers if ROLES["score"].never.isdisjoint(words[name])]
     people = [name for name in numbers if _PEOPLE & words[name]]
-    judges = [name for name in numbers if name not in people and (SCORERS & words[name] or names_a_model(name))]
+    judges = [
+        name
+        for name in numbers
+        if name not in people and (SCORERS & words[name] or names_a_model(name) or names_a_judge(words_of(name)))
+    ]
     return ([*people, *judges], people) if len(people) + len(judges) > 1 else ([], [])
 
 

@@ -299,7 +299,7 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
     A path is read, as a file, folder or store, and a warning holds what its reader has to say.
     A table with the columns model and estimate, and without items or scores, holds published numbers; any other outcomes, of
     which item, score and model are enough. Where they are called otherwise, columns are found as those of a file are, with the
-    help of the `names` that the question uses (`evalstats.options.names_in`), and a warning says which.
+    help of the `names` that the question uses (`evalstats.options.asked_names`), and a warning says which.
     """
     if isinstance(data, EvalData):
         return data

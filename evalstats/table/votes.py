@@ -388,7 +388,7 @@ def comparisons_of(battles: object) -> pl.DataFrame:
         )
     frame = as_polars(battles)
     if not {"outcome", "model_a", "model_b"} <= {*frame.columns}:
-        return comparisons_of(as_data(battles))
+        return comparisons_of(as_data(battles, {"question": "arena"}))
     # Columns that only name a vote may be missing from a table made by hand.
     keys = {"run": pl.lit("table"), "battle": pl.int_range(pl.len()).cast(pl.String)}
     if "outcome" in frame.columns:

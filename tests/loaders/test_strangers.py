@@ -344,3 +344,37 @@ def test_criteria_that_each_item_has_are_metrics(within: bool, tmp_path: Path) -
     data = read(path)
     assert set(data.outcomes["metric"]) == ({*kinds} if within else {"score"})
     assert data.outcomes.height == len(rows)
+
+
+# What a question says of its data
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_table_in_memory_is_read_as_its_file_for_a_question(tmp_path: Path) -> None:
+    rows = [(f"q{k}", side, (k + len(side)) % 3 % 2) for k in range(20) for side in ("bm25", "dense")]
+    frame = pl.DataFrame(rows, schema=["question_id", "retriever", "correct"], orient="row")
+    frame.write_csv(path := tmp_path / "t.csv")
+    boards = [es.leaderboard(data) for data in (str(path), frame, frame.to_pandas())]
+    assert boards[0].summary() == boards[1].summary() == boards[2].summary()
+    with pytest.raises(InputError, match="model='retriever'"):  # what has one system may be asked of either
+        es.score(frame)
+
+
+@pytest.mark.parametrize(
+    ("header", "raters"),
+    [
+        ("id,human,gpt-4o", ("human", "gpt-4o")),
+        ("id,human_score,llm_score", ("human_score", "llm_score")),
+        ("id,rater1,rater2", ("rater1", "rater2")),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_ratings_side_by_side_are_those_of_raters(tmp_path: Path, header: str, raters: tuple[str, str]) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(f"{header}\n" + "".join(f"q{k},{k % 2},{k % 4 % 3 % 2}\n" for k in range(40)))
+    for data in (str(path), tmp_path, pl.read_csv(path)):
+        report = es.judges(data)
+        assert report.n_ratings == 80
+        assert {*report.reference} | {row.name for row in report.rows} == {*raters}
+    told = es.judges(path, humans=[raters[1]])
+    assert told.reference == (raters[1],)

@@ -117,7 +117,7 @@ def judges(
     >>> found.row("gpt").raw.estimate, round(found.row("gpt").estimate, 2)
     (0.85, 0.7)
     """
-    given = ratings_data(data)
+    given = ratings_data(data, humans)
     known = dict(families or {})
     width, least = in_points(half_width, "half_width"), in_points(margin, "margin")
     if humans in ("human", ("human",)) and (alone := verdicts_of_judges(given)) is not None:

@@ -11,7 +11,7 @@ import polars as pl
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, comma_list, plural
-from evalstats.options import RatingKind
+from evalstats.options import RatingKind, asked_names
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.names import unknown_name
 from evalstats.schema.tables import as_polars, check_table, levels_of
@@ -348,7 +348,7 @@ def _cluster_codes(frame: pl.DataFrame, clusters: tuple[str, ...]) -> IntArray |
 # --- from what was read ---
 
 
-def ratings_data(data: EvalData | object) -> EvalData:
+def ratings_data(data: EvalData | object, humans: Sequence[str] | str = "human") -> EvalData:
     """Return `data`, or a table of ratings or of other rows with the glossary's columns, as `EvalData`."""
     if isinstance(data, EvalData):
         data.need_rows("a report on judges")
@@ -365,7 +365,7 @@ def ratings_data(data: EvalData | object) -> EvalData:
         return EvalData(ratings=check_table(frame, "ratings", source="frame"))
     if {"model_a", "model_b", "outcome"} <= set(frame.columns):
         return EvalData(comparisons=check_table(frame, "comparisons", source="frame"))
-    return as_data(frame)
+    return as_data(data, asked_names("judges", {"humans": humans}))
 
 
 def _runs(data: EvalData) -> tuple[str, ...]:
