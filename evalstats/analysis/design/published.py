@@ -72,8 +72,11 @@ def with_errors_of_shares(rows: pl.DataFrame, metric: Metric) -> tuple[pl.DataFr
     """Fill in standard errors of bounded scores from how many items are behind them.
 
     Of bounded scores with a given mean, right-or-wrong ones vary most. The errors have the width of Wilson's interval at 95%, so
-    that a share of 0 or 1 is not certain. Scores without bounds are shares if all of them lie between 0 and 1.
+    that a share of 0 or 1 is not certain. Scores without bounds are shares if all of them lie between 0 and 1. A source that has
+    errors beside n leaves one out for a reason, as of a baseline whose number is fixed by definition.
     """
+    if rows.filter(pl.col("n").is_not_null() & pl.col("std_error").is_not_null()).height:
+        return rows, ()
     z, are_shares = normal_quantile(0.95), bool(rows["estimate"].is_between(0, 1).all())
 
     def error_of(score: float, n: int | None, known: float | None) -> float | None:

@@ -173,6 +173,11 @@ def test_the_standard_errors_of_shares_are_taken_from_their_n() -> None:
         leaderboard(published([0.9, 0.4, 35.2, 61.0], [None] * 4, n=[500] * 4))
 
 
+def test_a_source_that_has_errors_beside_n_leaves_one_out_for_a_reason() -> None:
+    found = leaderboard(published([0.7, 0.6, 0.5], [0.02, 0.02, None], n=[805, 805, 805]))
+    assert (found.row("m2").std_error, found.row("m2").ranks) == (None, "–")
+
+
 def test_a_model_without_a_standard_error_has_no_rank() -> None:
     found = leaderboard(published([10.0, 20.0, 30.0, 5.0], [1.0, 1.0, None, 0.0]))
     assert {row.name: row.ranks for row in found.rows} == {"m1": "1", "m0": "2", "m2": "–", "m3": "–"}
