@@ -475,7 +475,9 @@ class _Table:
         )
         plain = told and bool(scores) and (model is not None or score_weight > GUESS)
         countable = "item" in given or (plain and not of_items)
-        is_found = countable if item is None else against < _APART
+        # What is called as items are may be those of different users: a question then says that none is shared.
+        is_shared = against < _APART
+        is_found = countable if item is None else is_shared or item.named("item") >= SURE
         options = [f"item={'COLUMN' if not is_found else item.source if item else ROW}"]
         options += [f"{called}={self._listed(scores, called) or 'COLUMN'}"]
         options += [f"model={model.source}"] if model is not None else []
@@ -489,6 +491,7 @@ class _Table:
         repeated = apart[:1] == (f"trial={ORDER}",)
         is_clear = (
             is_found
+            and is_shared
             and (item_weight >= _ENOUGH or numbered)
             and (score_weight >= _ENOUGH and bool(scores))
             and (told and (model is None or model.is_complete))
