@@ -477,7 +477,7 @@ class _Table:
         countable = "item" in given or (plain and not of_items)
         # What is called as items are may be those of different users: a question then says that none is shared.
         is_shared = against < _APART
-        is_found = countable if item is None else is_shared or item.named("item") >= SURE
+        is_found = countable if item is None else is_shared or item_weight >= _ENOUGH
         options = [f"item={'COLUMN' if not is_found else item.source if item else ROW}"]
         options += [f"{called}={self._listed(scores, called) or 'COLUMN'}"]
         options += [f"model={model.source}"] if model is not None else []

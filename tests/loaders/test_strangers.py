@@ -328,11 +328,12 @@ def test_a_question_that_compares_takes_what_names_several_systems(tmp_path: Pat
     assert "fit: --map item=question_id --map models=0-shot,1-shot,5-shot. " in said
 
 
+@pytest.mark.parametrize("item", ["id", "ticket"])
 @pytest.mark.parametrize("question", ["", "compare"])
-def test_ids_that_no_two_systems_share_are_offered_as_items(question: str, tmp_path: Path) -> None:
+def test_ids_that_no_two_systems_share_are_offered_as_items(item: str, question: str, tmp_path: Path) -> None:
     rows = [(f"c{k}", f"t{k % 5}", SIDES[k % 2], k % 5 + 1) for k in range(40)]
-    said = refused(tmp_path / "t.csv", "id,task,model,score", rows, question)
-    assert "fit: --map item=id --map score=score --map model=model" in said
+    said = refused(tmp_path / "t.csv", f"{item},task,model,score", rows, question)
+    assert f"--map item={item} --map score=score --map model=model" in said
 
 
 @pytest.mark.parametrize("within", [True, False])
