@@ -236,7 +236,12 @@ class _Reading:
             )
 
     def _declared(self, details: Row) -> None:
-        """Take note of how many samples the log was written for, and whether those beside it are these."""
+        """Take note of how many samples the log was written for, and whether those beside it are these or none is read."""
+        if details and not self.source.companions:
+            path = as_text(details.get("file_path")) or "its samples"
+            self._told.append(
+                f"the log names {path}; only its published numbers are read, unless that file is given, too"
+            )
         self._expected = as_count(details.get("total_rows"))
         checksum = as_text(details.get("checksum")) if details.get("hash_algorithm") == "sha256" else None
         if checksum and self.source.companions and digest_of(self.source.companions[0]) != checksum:

@@ -277,10 +277,12 @@ def test_a_document_s_hash_counts_where_the_prompt_s_would_not(tmp_path: Path) -
 
 def test_what_the_log_says_of_its_samples_is_checked(tmp_path: Path) -> None:
     details = {"file_path": "x_samples.jsonl", "hash_algorithm": "sha256", "checksum": "0", "total_rows": 5}
-    data = es.read(tree(tmp_path, log(result(), detailed_evaluation_results=details), [sample("q1")]))
+    data = es.read(tree(tmp_path / "a", log(result(), detailed_evaluation_results=details), [sample("q1")]))
     told = " ".join(problem.message for problem in data.problems)
     assert "counts 5 samples, the file beside it holds 1" in told
     assert "their checksum differs" in told
+    alone = es.read(tree(tmp_path / "b", log(result(), detailed_evaluation_results=details)))
+    assert "the log names x_samples.jsonl; only its published numbers are read" in alone.problems[0].message
 
 
 def test_samples_of_another_log_are_runs_of_their_own(tmp_path: Path) -> None:
