@@ -343,6 +343,9 @@ class LmEvalLoader:
                 "limits and groups are unknown"
             )
             yield from source.notes([text])
+        elif results.has_random_name:
+            text = f"the model name {model!r} may be one that lm-eval made up, since its arguments name no model"
+            yield from source.notes([text])
         ranges, readers = Ranges(), dict[str, LmEvalSamples]()
 
         def reader(task: str) -> LmEvalSamples:

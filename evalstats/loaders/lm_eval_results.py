@@ -210,14 +210,24 @@ class Results:
     @cached_property
     def model(self) -> str | None:
         """The model as the harness named it, else as its arguments do, else None."""
-        arguments = _options(self.part("config").get("model_args"))
         return (
             as_text(self.members.get("model_name"))
-            or next((name for key in _NAME_ARGUMENTS if (name := as_text(arguments.get(key)))), None)
+            or self._name_in_arguments
             or as_text(self.part("config_general").get("model_name"))
             or as_text(self.part("config").get("model_name"))
             or as_text(self.part("config").get("model"))
         )
+
+    @property
+    def has_random_name(self) -> bool:
+        """Whether the harness found no name among the model's arguments, and so made one up."""
+        name = as_text(self.members.get("model_name")) or ""
+        return len(name) == 8 and name.isalnum() and name.isascii() and self._name_in_arguments is None
+
+    @property
+    def _name_in_arguments(self) -> str | None:
+        arguments = _options(self.part("config").get("model_args"))
+        return next((name for key in _NAME_ARGUMENTS if (name := as_text(arguments.get(key)))), None)
 
     def prompt_hash(self, tasks: Sequence[str]) -> str | None:
         """Digest of the prompt templates of some tasks and of the instruction put before them (not the chat template).

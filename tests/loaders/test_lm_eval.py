@@ -143,6 +143,7 @@ def test_genuine_files_tell_runs_and_metrics(shared_data: Path) -> None:
     }
     assert data.metrics["kind"].unique().to_list() == ["binary"]
     assert only(data.metrics, benchmark="toy_mc", primary=True)["metric"] == "acc"
+    assert "may be one that lm-eval made up" in messages(data)  # the dummy model's arguments name none
     assert data.outcomes["item"].str.len_chars().unique().to_list() == [64]  # SHA-256 of the document
 
 
