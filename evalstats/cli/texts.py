@@ -53,12 +53,13 @@ class Texts:
 
         InputError if no place in a file is known of these items, or a file is not what it was when it was read.
         """
+        if not self.texts:
+            return result
+        # A question that is no comparison need not load one.
         from evalstats.analysis.compare.flips import ItemTexts
         from evalstats.analysis.compare.result import Comparison
         from evalstats.loaders.item_texts import texts_of_rows
 
-        if not self.texts:
-            return result
         if not isinstance(result, Comparison):
             raise InputError("texts are shown of the items of one comparison; name one metric, and one result")
         flips = result.flipped.worst_first(higher_is_better=result.higher_is_better)
