@@ -23,6 +23,7 @@ from evalstats.stats.arena.covariance import (
     df_words,
     information_roots,
     score_sums,
+    sorted_part,
     variances_of,
 )
 from evalstats.stats.arena.likelihood import PairFit, derivatives
@@ -122,11 +123,10 @@ def _contributions(
     pulls: list[FloatArray] = []
     shares: list[FloatArray] = []
     block = clusters_at_once(fit, rows, codes)
-    for part, local in cluster_parts(rows, codes, block):
+    for part, local, starts in map(sorted_part, cluster_parts(rows, codes, block)):
         pull = score_sums(fit, part, local) @ fit.bread[:, :n]
         pulls.append(pull[:, first] - pull[:, second])
         through = information_roots(fit, part, root) @ root[:, :n]
-        starts = np.concatenate([[0], np.cumsum(np.bincount(local))])
         for g in range(starts.size - 1):
             own = through[starts[g] : starts[g + 1]].reshape(-1, n)
             shares.append(variances_of(own.T @ own, first, second))

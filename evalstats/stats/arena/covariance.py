@@ -101,19 +101,29 @@ def vote_meat(fit: PairFit, rows: VoteRows) -> Meat:
 def cluster_parts(rows: VoteRows, codes: IntArray, most: int) -> Iterator[tuple[VoteRows, IntArray]]:
     """Yield the rows of at most `most` clusters at a time, and their clusters numbered from 0 without gaps.
 
-    Rows of no weight are left out, with the clusters that have no other.
+    Rows of no weight are left out, with the clusters that have no other; those of a part stay in their order.
     """
     codes, rows = codes[rows.weight > 0.0], rows.heavy()
     if not codes.size:
         return
-    if np.any(codes[1:] < codes[:-1]):
-        order = np.argsort(codes, kind="stable")
-        rows, codes = rows.take(order), codes[order]
-    first = np.concatenate([[True], codes[1:] != codes[:-1]])
-    place = np.cumsum(first) - 1
-    ends = [*np.flatnonzero(first)[::most].tolist(), codes.size]
-    for low, high in pairwise(ends):
-        yield (rows if high - low == codes.size else rows.take(np.arange(low, high))), place[low:high] - place[low]
+    levels, place = levels_and_places(codes)
+    if levels.size <= most:
+        yield rows, place
+        return
+    part = place // most
+    # Numbers of 16 bits are counted into order, which single clusters are often too many for.
+    order = np.argsort(part.astype(np.min_scalar_type(int(part.max()))), kind="stable")
+    ends = [0, *np.cumsum(np.bincount(part)).tolist()]
+    for k, (low, high) in enumerate(pairwise(ends)):
+        at = order[low:high]
+        yield rows.take(at), place[at] - k * most
+
+
+def sorted_part(part: tuple[VoteRows, IntArray]) -> tuple[VoteRows, IntArray, IntArray]:
+    """Return the rows and clusters of a part sorted by cluster, and where each cluster starts, the end of the last behind."""
+    rows, local = part
+    order = np.argsort(local, kind="stable")
+    return rows.take(order), local[order], np.concatenate([[0], np.cumsum(np.bincount(local))])
 
 
 def clusters_at_once(fit: PairFit, rows: VoteRows, codes: IntArray) -> int:
@@ -156,11 +166,13 @@ def model_clusters(rows: VoteRows, codes: IntArray | None) -> tuple[FloatArray, 
         squares = summed(both, np.concatenate([rows.weight_squares, rows.weight_squares]), n)
         largest = np.zeros(n)
     else:
-        levels, place = levels_and_places(np.concatenate([codes, codes]) * n + both)
-        held = summed(place, weight, levels.size)
-        squares = summed(levels % n, held**2, n)
-        largest = np.zeros(n)
-        np.maximum.at(largest, levels % n, held)
+        squares, largest = np.zeros(n), np.zeros(n)
+        for part, local in cluster_parts(rows, codes, max(1, _HELD // max(n, 1))):
+            place = np.concatenate([local * n + part.first, local * n + part.second])
+            count = int(local.max()) + 1
+            held = summed(place, np.concatenate([part.weight, part.weight]), count * n).reshape(count, n)
+            squares += np.square(held).sum(axis=0)
+            largest = np.maximum(largest, held.max(axis=0))
     some = np.where(total > 0.0, total, 1.0)
     return total**2 / np.where(squares > 0.0, squares, 1.0), largest / some
 
@@ -186,10 +198,8 @@ def jackknifed(fit: PairFit, rows: VoteRows, codes: IntArray) -> tuple[FloatArra
     root = bread_root(fit.bread)
     total, n_whole = np.zeros((root.shape[0], root.shape[0])), 0
     block = clusters_at_once(fit, rows, codes)
-    for part, local in cluster_parts(rows, codes, block):
+    for part, local, starts in map(sorted_part, cluster_parts(rows, codes, block)):
         steps = score_sums(fit, part, local) @ root.T
-        # Where a cluster starts among the rows, which are sorted by cluster.
-        starts = np.concatenate([[0], np.cumsum(np.bincount(local))])
         leverage = information_roots(fit, part, root)
         traces = np.bincount(np.repeat(local, leverage.shape[1]), weights=np.square(leverage).sum(axis=2).ravel())
         for g in np.flatnonzero(traces >= _LIGHT).tolist():
@@ -302,7 +312,7 @@ def nested_in(columns: Sequence[IntArray]) -> list[int | None]:
 
     Of ways that are the same in other names the first is kept.
     """
-    counts = [levels_and_places(codes)[0].size for codes in columns]
+    counts = [np.count_nonzero(np.bincount(codes)) for codes in columns]
     kept: list[int] = []
     parent: list[int | None] = [None] * len(columns)
     for w in sorted(range(len(columns)), key=lambda w: counts[w]):
@@ -314,11 +324,11 @@ def nested_in(columns: Sequence[IntArray]) -> list[int | None]:
 
 
 def intersection(columns: Sequence[IntArray]) -> IntArray:
-    """Return codes 0, 1, ... of the clusters that share a cluster in every way."""
+    """Return codes 0, 1, ... of the clusters that share a cluster in every way, of which each has such codes."""
     codes = columns[0]
     for other in columns[1:]:
         codes = levels_and_places(codes * (int(other.max(initial=0)) + 1) + other)[1]
-    return levels_and_places(codes)[1]
+    return codes
 
 
 ENOUGH_CLUSTERS = 40  # clusters that a way must be worth for claims by a multivariate t: see `strength_ranks`
