@@ -16,8 +16,8 @@ from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import variances_of
 from evalstats.stats.arena.likelihood import PairFit, linear_predictor, tie_of_half, vote_law
 from evalstats.stats.arena.parametric_bootstrap import CheckCells, Simulated, VoteTables, pseudo_inverse
-from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows, stacked
-from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, check_level, levels_and_places
+from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows, distinct, summed
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
@@ -311,24 +311,38 @@ class ShareBin:
 
 
 def share_bins(
-    predicted: FloatArray, share: FloatArray, count: FloatArray, codes: IntArray | None, *, conf_level: float = 0.95
+    predicted: FloatArray,
+    share: FloatArray,
+    count: FloatArray,
+    codes: IntArray | None,
+    *,
+    place: IntArray | None = None,
+    conf_level: float = 0.95,
 ) -> tuple[ShareBin, ...]:
     """Sort votes into bins by predicted share of side a, as equal as whole predictions allow, and compare with observed shares.
 
-    `codes` are clusters or None. The interval is Wilson's at the number of votes that the variance between clusters (or votes) is
-    worth, with a t quantile; none with fewer than 2 clusters' worth.
+    `codes` are clusters or None. `place`: where predictions and shares are of kinds of votes, the kind of every vote, whose
+    `count` and cluster are given. The interval is Wilson's at the number of votes that the variance between clusters (or votes)
+    is worth, with a t quantile; none with fewer than 2 clusters' worth.
     """
     if predicted.size == 0:
         raise InputError("there are no predictions to sort into bins")
+    kind = np.arange(predicted.size, dtype=np.int64) if place is None else place
     order = np.argsort(predicted, kind="stable")
-    value, label = predicted[order], _bin_labels(count[order])
-    # Equal predictions stay together.
+    value, held = predicted[order], summed(kind, count, predicted.size)[order]
+    # Equal predictions stay together, in the bin of the first of them.
     start = np.flatnonzero(np.concatenate([[True], np.diff(value) > 1e-12]))
-    label = np.repeat(label[start], np.diff(np.append(start, value.size)))
+    first = np.empty(predicted.size)
+    first[kind[::-1]] = count[::-1]
+    label = _bin_labels(np.cumsum(held), held - first[order] / 2.0)[start]
+    of_kind = np.empty(predicted.size, dtype=np.int8)
+    of_kind[order] = np.repeat(label, np.diff(np.append(start, value.size)))
+    of_vote = of_kind[kind]
     bins: list[ShareBin] = []
-    for each in np.unique(label):
-        at = order[label == each]
-        observed, error, df = clustered_mean(share[at], count[at], None if codes is None else codes[at])
+    for each in np.unique(of_kind):
+        at = np.flatnonzero(of_vote == each)
+        likely = predicted[kind[at]]
+        observed, error, df = clustered_mean(share[kind[at]], count[at], None if codes is None else codes[at])
         n = float(count[at].sum())
         low, high = None, None
         if df >= 1.0:
@@ -336,10 +350,10 @@ def share_bins(
             low, high = wilson_ends(observed, max(worth, 1e-9), t_quantile(conf_level, df))
         bins.append(
             ShareBin(
-                low=float(predicted[at].min()),
-                high=float(predicted[at].max()),
+                low=float(likely.min()),
+                high=float(likely.max()),
                 n_votes=int(n),
-                predicted=float(count[at] @ predicted[at]) / n,
+                predicted=float(count[at] @ likely) / n,
                 observed=observed,
                 conf_low=low,
                 conf_high=high,
@@ -369,16 +383,17 @@ def _calibration_errors(cells: CheckCells, table: VoteTables) -> FloatArray:
     out = np.empty(rest.shape[0])
     for row, (apart, left) in enumerate(zip(np.abs(expected - 0.5), rest, strict=True)):
         order = np.argsort(apart, kind="stable")
-        label = _bin_labels(count[order])
-        size, off = np.bincount(label, weights=count[order]), np.bincount(label, weights=left[order])
-        out[row] = np.sqrt((off**2 / np.maximum(size, 1e-300)).sum() / np.cumsum(count[order])[-1])
+        held = count[order]
+        passed = np.cumsum(held)
+        label = _bin_labels(passed, held / 2.0)
+        size, off = np.bincount(label, weights=held), np.bincount(label, weights=left[order])
+        out[row] = np.sqrt((off**2 / np.maximum(size, 1e-300)).sum() / passed[-1])
     return out
 
 
-def _bin_labels(count: FloatArray) -> IntArray:
-    """Return the bin of each entry in order, bins of about equally many votes."""
-    passed = np.cumsum(count)
-    return ((passed - count / 2.0) / passed[-1] * N_BINS).astype(np.int64)
+def _bin_labels(passed: FloatArray, back: FloatArray) -> IntArray:
+    """Return the bin of each entry in order, bins of about equally many votes: by those passed, less some of its own."""
+    return ((passed - back) / passed[-1] * N_BINS).astype(np.int64)
 
 
 def clustered_mean(values: FloatArray, count: FloatArray, codes: IntArray | None) -> tuple[float, float, float]:
@@ -392,10 +407,9 @@ def clustered_mean(values: FloatArray, count: FloatArray, codes: IntArray | None
     if codes is None:
         squares, df = float(count @ rest**2) / max(1.0 - 1.0 / n, 1e-12), n - 1.0
     else:
-        place = levels_and_places(codes)[1]
-        size = np.bincount(place, weights=count)
-        sums = np.bincount(place, weights=count * rest)
-        squares = float((sums**2 / np.maximum(1.0 - size / n, 1e-12)).sum()) if size.size > 1 else 0.0
+        size, sums = np.bincount(codes, weights=count), np.bincount(codes, weights=count * rest)
+        several = np.count_nonzero(size) > 1
+        squares = float((sums**2 / np.maximum(1.0 - size / n, 1e-12)).sum()) if several else 0.0
         df = n**2 / float(size @ size) - 1.0
     return mean, float(np.sqrt(squares)) / n, df
 
@@ -442,16 +456,6 @@ class HeldOut:
     n_weak: int
 
 
-@record
-class _Predicted:
-    """Held-out rows with what was predicted of each."""
-
-    rows: VoteRows
-    codes: IntArray | None
-    chances: FloatArray
-    constant: FloatArray
-
-
 def held_out(fit: PairFit, rows: VoteRows, *, n_folds: int = 5, conf_level: float = 0.95, seed: int = 0) -> HeldOut:
     """Predict votes from strengths that were fitted without them, by folds.
 
@@ -475,16 +479,51 @@ def held_out(fit: PairFit, rows: VoteRows, *, n_folds: int = 5, conf_level: floa
         raise CannotAnswerError(f"{rows.n_votes} votes are too few to hold out parts of them")
     way = _way(rows, n_folds)
     parts, fold = _folds(rows, way, n_folds, np.random.default_rng(seed))
-    found: list[_Predicted] = []
+    # Votes of one fold that differ in their clusters alone are predicted alike.
+    votes, place = distinct(parts, fold)
+    chances, constant = np.full((votes.n_rows, 3), np.nan), np.full((votes.n_rows, 3), np.nan)
     n_weak = 0
     for k in range(n_folds):
-        predicted, weak = _predict(fit, parts.take(fold != k), parts.take(fold == k), way)
-        found.append(predicted)
+        out = votes.clusters[0] == k
+        known, new = votes.take(~out).heavy(), np.flatnonzero(out)
+        met = np.isin(np.arange(rows.n_models), (known.first, known.second))
+        new = new[met[votes.first[new]] & met[votes.second[new]]]
+        chances[new], constant[new], weak = _predict(fit, known, votes.take(new), met)
         n_weak += weak
-    whole = _together(found)
-    if not whole.rows.n_votes:
+    predicted = ~np.isnan(chances[:, 0])
+    if not predicted.any():
         raise CannotAnswerError("no held-out vote is between models that other votes know")
-    return _scored(whole, level, n_folds=n_folds, way=way, n_votes=rows.n_votes, n_weak=n_weak)
+    votes, chances, constant = votes.take(predicted), chances[predicted], constant[predicted]
+    outcome, count = _outcomes(votes), votes.count.astype(np.float64)
+    at, total = np.arange(outcome.size), float(count.sum())
+    share = np.array([1.0, 0.5, 0.0])[outcome]
+    likely, middle = (table[:, 0] + table[:, 1] / 2.0 for table in (chances, constant))
+    loss, plain = -np.log(np.maximum(chances[at, outcome], _FLOOR)), -np.log(constant[at, outcome])
+    if way is None:
+        place, counted, codes = at, count, None
+    else:
+        given = predicted[place]
+        place = (np.cumsum(predicted) - 1)[place[given]]
+        counted, codes = parts.count[given].astype(np.float64), parts.clusters[way][given]
+    gain, error, df = clustered_mean((plain - loss)[place], counted, codes)
+    reach = t_quantile(level, df) * error if error > 0.0 and df >= 1.0 else None
+    half = None if reach is None else two_sided_t_p(gain / error, df) / 2.0
+    return HeldOut(
+        log_loss=float(count @ loss) / total,
+        log_loss_constant=float(count @ plain) / total,
+        gain=gain,
+        gain_low=None if reach is None else gain - reach,
+        gain_high=None if reach is None else gain + reach,
+        loss_p=half if half is None or gain < 0.0 else 1.0 - half,
+        brier=float(count @ (likely - share) ** 2) / total,
+        brier_constant=float(count @ (middle - share) ** 2) / total,
+        bins=share_bins(likely, share, counted, codes, place=place, conf_level=level),
+        n_folds=n_folds,
+        way=way,
+        n_predicted=int(count.sum()),
+        n_left_out=rows.n_votes - int(count.sum()),
+        n_weak=n_weak,
+    )
 
 
 def _way(rows: VoteRows, n_folds: int) -> int | None:
@@ -514,78 +553,31 @@ def _folds(rows: VoteRows, way: int | None, n_folds: int, rng: np.random.Generat
     return split, fold.astype(np.int64)
 
 
-def _predict(fit: PairFit, known: VoteRows, new: VoteRows, way: int | None) -> tuple[_Predicted, bool]:
-    """Fit to the known votes and predict the new ones; say whether a weak prior was needed."""
-    known = known.heavy()
-    present = np.zeros(known.n_models, dtype=np.bool_)
-    present[known.first] = present[known.second] = True
-    place = np.cumsum(present) - 1
+def _predict(fit: PairFit, known: VoteRows, new: VoteRows, met: BoolArray) -> tuple[FloatArray, FloatArray, bool]:
+    """Fit to the known votes, which are of the models `met`, and predict the new ones.
 
-    def numbered(rows: VoteRows) -> VoteRows:
-        return replace(rows, n_models=int(present.sum()), first=place[rows.first], second=place[rows.second])
-
-    known, new = numbered(known), numbered(new.take(present[new.first] & present[new.second]))
+    Returned are chances of a win, a tie and a loss of each, those of any known vote, and whether a weak prior was needed.
+    """
+    number = np.cumsum(met) - 1
+    known, new = (
+        replace(votes, n_models=int(met.sum()), first=number[votes.first], second=number[votes.second])
+        for votes in (known, new)
+    )
     weak = False
     try:
         trained = fit_strengths(known, ties=fit.ties, prior=fit.prior)
     except CannotAnswerError:
         weak = True
         trained = fit_strengths(known, ties=fit.ties, prior=max(WEAK_PRIOR, fit.prior))
-    outcome, count = _outcomes(known), known.count.astype(np.float64)
-    seen = np.bincount(outcome, weights=count, minlength=3)
+    count = known.count.astype(np.float64)
+    seen = np.bincount(_outcomes(known), weights=count, minlength=3)
     tie = trained.tie
     if tie is None:
         tie = tie_of_half(linear_predictor(trained, known), count, float(seen[1]) + 0.5)
     law = vote_law(fit.ties, linear_predictor(trained, new), tie)
-    return (
-        _Predicted(
-            rows=new,
-            codes=None if way is None else new.clusters[way],
-            chances=np.column_stack([law.win, law.tie, law.loss]),
-            constant=np.broadcast_to((seen + 0.5) / (seen.sum() + 1.5), (new.n_rows, 3)),
-        ),
-        weak,
-    )
+    return np.column_stack([law.win, law.tie, law.loss]), (seen + 0.5) / (seen.sum() + 1.5), weak
 
 
 def _outcomes(rows: VoteRows) -> IntArray:
     """Return 0 for a win of side a, 1 for a tie (both bad too), 2 for a loss."""
     return np.where(rows.outcome == A_WINS, 0, np.where(rows.outcome == B_WINS, 2, 1))
-
-
-def _together(parts: list[_Predicted]) -> _Predicted:
-    codes = [part.codes for part in parts if part.codes is not None]
-    return _Predicted(
-        rows=stacked([replace(part.rows, clusters=()) for part in parts]),
-        codes=np.concatenate(codes) if codes else None,
-        chances=np.concatenate([part.chances for part in parts]),
-        constant=np.concatenate([part.constant for part in parts]),
-    )
-
-
-def _scored(votes: _Predicted, level: float, *, n_folds: int, way: int | None, n_votes: int, n_weak: int) -> HeldOut:
-    outcome, count = _outcomes(votes.rows), votes.rows.count.astype(np.float64)
-    at, total = np.arange(outcome.size), float(count.sum())
-    share = np.array([1.0, 0.5, 0.0])[outcome]
-    predicted, middle = (table[:, 0] + table[:, 1] / 2.0 for table in (votes.chances, votes.constant))
-    loss = -np.log(np.maximum(votes.chances[at, outcome], _FLOOR))
-    plain = -np.log(votes.constant[at, outcome])
-    gain, error, df = clustered_mean(plain - loss, count, votes.codes)
-    reach = t_quantile(level, df) * error if error > 0.0 and df >= 1.0 else None
-    half = None if reach is None else two_sided_t_p(gain / error, df) / 2.0
-    return HeldOut(
-        log_loss=float(count @ loss) / total,
-        log_loss_constant=float(count @ plain) / total,
-        gain=gain,
-        gain_low=None if reach is None else gain - reach,
-        gain_high=None if reach is None else gain + reach,
-        loss_p=half if half is None or gain < 0.0 else 1.0 - half,
-        brier=float(count @ (predicted - share) ** 2) / total,
-        brier_constant=float(count @ (middle - share) ** 2) / total,
-        bins=share_bins(predicted, share, count, votes.codes, conf_level=level),
-        n_folds=n_folds,
-        way=way,
-        n_predicted=int(count.sum()),
-        n_left_out=n_votes - int(count.sum()),
-        n_weak=n_weak,
-    )

@@ -147,20 +147,27 @@ def vote_rows(
 
 def merged(rows: VoteRows, *, keep_clusters: bool = True) -> VoteRows:
     """Merge rows that agree in everything but their weight; without `keep_clusters` the clusters are dropped first."""
-    groups = rows.clusters if keep_clusters else ()
-    label = _labels(rows, groups)
-    n_levels, place = _dense(label)
+    return distinct(rows, *(rows.clusters if keep_clusters else ()))[0]
+
+
+def distinct(rows: VoteRows, *ways: IntArray) -> tuple[VoteRows, IntArray]:
+    """Merge rows that agree in everything but weight and clusters, and in `ways`; return also the place of each row among them.
+
+    What is the same of such rows is then computed once for all of them. The clusters of the merged rows are `ways`.
+    """
+    rows = replace(rows, clusters=ways)
+    n_levels, place = _dense(_labels(rows))
     if n_levels == rows.n_rows:
-        return rows if keep_clusters else replace(rows, clusters=())
+        return rows, np.arange(rows.n_rows)
     start = np.empty(n_levels, dtype=np.int64)
     start[place[::-1]] = np.arange(rows.n_rows - 1, -1, -1)  # the first row of each stays
-    kept = replace(rows, clusters=groups).take(start)
-    return replace(
-        kept,
-        weight=np.bincount(place, weights=rows.weight, minlength=n_levels),
-        weight_squares=np.bincount(place, weights=rows.weight_squares, minlength=n_levels),
+    kept = replace(
+        rows.take(start),
+        weight=summed(place, rows.weight, n_levels),
+        weight_squares=summed(place, rows.weight_squares, n_levels),
         count=np.bincount(place, weights=rows.count, minlength=n_levels).astype(np.int64),
     )
+    return kept, place
 
 
 def stacked(parts: Sequence[VoteRows]) -> VoteRows:
@@ -197,12 +204,12 @@ def _dense(values: NDArray[Any]) -> tuple[int, IntArray]:
     return levels.size, code.reshape(-1).astype(np.int64)
 
 
-def _labels(rows: VoteRows, groups: tuple[IntArray, ...]) -> IntArray:
+def _labels(rows: VoteRows) -> IntArray:
     """Return a number for each row, the same for equal rows."""
     label = (rows.first * max(rows.n_models, 1) + rows.second) * 4 + rows.outcome
     outcome_is_cheaper = np.array_equal(np.array([1.0, 0.0, 0.5, 0.5])[rows.outcome], rows.share)
     further = [] if outcome_is_cheaper else [rows.share]
-    return numbered(label, (*further, *rows.covariates.T, *groups))
+    return numbered(label, (*further, *rows.covariates.T, *rows.clusters))
 
 
 def _integers(values: ArrayLike, what: str) -> IntArray:
