@@ -54,11 +54,33 @@ def levels_and_places(values: IntArray) -> tuple[IntArray, IntArray]:
     low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
     cheaper_to_count = high - low < 4 * values.size + 1000
     if cheaper_to_count:
+        above = values - low if low else values
         present = np.zeros(high - low + 1, dtype=np.bool_)
-        present[values - low] = True
-        return np.flatnonzero(present) + low, (np.cumsum(present) - 1)[values - low].astype(np.int64)
-    levels, places = np.unique(values, return_inverse=True)
-    return levels, places.astype(np.int64)
+        present[above] = True
+        # Half as wide as the numbers themselves: looking up a million of them takes less the smaller the table is.
+        place = np.cumsum(present, dtype=np.int32)
+        return np.flatnonzero(present) + low, place[above].astype(np.int64) - 1
+    order = counted_order(values)
+    ascending = values[order]
+    new = np.concatenate([[True], ascending[1:] != ascending[:-1]])
+    places = np.empty(values.size, dtype=np.int64)
+    places[order] = np.cumsum(new) - 1
+    return ascending[new], places
+
+
+def counted_order(values: IntArray) -> IntArray:
+    """Return the places of whole numbers in ascending order, equal ones as they stood.
+
+    NumPy counts numbers of 16 bits into order, and compares larger ones, which takes several times as long.
+
+    >>> counted_order(np.array([70_000, -3, 70_000, 5])).tolist()
+    [1, 3, 0, 2]
+    """
+    above = (values - values.min(initial=0)).view(np.uint64)
+    order = np.argsort(above.astype(np.uint16), kind="stable")
+    for bits in range(16, int(above.max(initial=0)).bit_length(), 16):
+        order = order[np.argsort((above[order] >> np.uint64(bits)).astype(np.uint16), kind="stable")]
+    return order
 
 
 def check_level(conf_level: float) -> float:

@@ -14,7 +14,7 @@ from evalstats.record import record
 from evalstats.stats.arena.bradley_terry import row_scores
 from evalstats.stats.arena.likelihood import PairFit, derivatives, linear_predictor, split_votes
 from evalstats.stats.arena.votes import VoteRows, summed
-from evalstats.stats.checks import FloatArray, IntArray, as_codes, few_effective, levels_and_places
+from evalstats.stats.checks import FloatArray, IntArray, as_codes, counted_order, few_effective, levels_and_places
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import SMALLEST_P
 
@@ -111,8 +111,7 @@ def cluster_parts(rows: VoteRows, codes: IntArray, most: int) -> Iterator[tuple[
         yield rows, place
         return
     part = place // most
-    # Numbers of 16 bits are counted into order, which single clusters are often too many for.
-    order = np.argsort(part.astype(np.min_scalar_type(int(part.max()))), kind="stable")
+    order = counted_order(part)
     ends = [0, *np.cumsum(np.bincount(part)).tolist()]
     for k, (low, high) in enumerate(pairwise(ends)):
         at = order[low:high]
@@ -122,7 +121,7 @@ def cluster_parts(rows: VoteRows, codes: IntArray, most: int) -> Iterator[tuple[
 def sorted_part(part: tuple[VoteRows, IntArray]) -> tuple[VoteRows, IntArray, IntArray]:
     """Return the rows and clusters of a part sorted by cluster, and where each cluster starts, the end of the last behind."""
     rows, local = part
-    order = np.argsort(local, kind="stable")
+    order = counted_order(local)
     return rows.take(order), local[order], np.concatenate([[0], np.cumsum(np.bincount(local))])
 
 

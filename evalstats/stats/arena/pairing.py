@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 from evalstats.errors import CannotAnswerError
 from evalstats.record import record
 from evalstats.stats.arena.parametric_bootstrap import Tastes
-from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.checks import FloatArray, IntArray, counted_order
 from evalstats.stats.computation import one_thread
 from evalstats.stats.roots import solved
 
@@ -89,10 +89,9 @@ def _comparisons(first: IntArray, second: IntArray, n_models: int, seed: int) ->
     """Return votes to be looked at, shape (n,), and later ones to hold each against, (n, 8); -1 where one is not used."""
     n = first.size
     few = min(_NEW, n // (2 * n_models))
-    # Whole numbers of 16 bits are counted into order, larger ones compared.
-    models = np.stack([first, second], axis=1).ravel().astype(np.min_scalar_type(n_models))
+    models = np.stack([first, second], axis=1).ravel()
     count = np.bincount(models, minlength=n_models)
-    by_model, start = np.argsort(models, kind="stable") // 2, np.cumsum(count) - count
+    by_model, start = counted_order(models) // 2, np.cumsum(count) - count
     known = np.full(n_models, n)
     known[count > few] = by_model[(start + few)[count > few]]
     since = np.maximum(known[first], known[second])  # from when on both models of a vote are known

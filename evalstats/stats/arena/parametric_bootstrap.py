@@ -17,7 +17,7 @@ from evalstats.stats.arena.likelihood import (
     tie_parameter,
     vote_law,
 )
-from evalstats.stats.arena.votes import A_WINS, B_WINS, TIE, VoteRows, summed
+from evalstats.stats.arena.votes import A_WINS, B_WINS, TIE, VoteRows, distinct, summed
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, levels_and_places
 from evalstats.stats.computation import one_thread
 
@@ -56,10 +56,11 @@ def tastes_of(fit: PairFit, rows: VoteRows) -> Tastes:
     """
     if not rows.clusters or not rows.n_rows:
         return Tastes()
-    law = vote_law(fit.ties, linear_predictor(fit, rows), tie_parameter(fit, rows))
-    share = np.where(rows.outcome == A_WINS, 1.0, np.where(rows.outcome >= TIE, 0.5, 0.0))
-    count = rows.count.astype(np.float64)
-    residual, slope = share - law.share, law.slope
+    kinds, kind = distinct(rows)
+    tie = tie_parameter(fit, kinds)
+    law = vote_law(fit.ties, linear_predictor(fit, kinds), tie)
+    share = np.where(kinds.outcome == A_WINS, 1.0, np.where(kinds.outcome >= TIE, 0.5, 0.0))
+    count, residual, slope = rows.count.astype(np.float64), (share - law.share)[kind], law.slope[kind]
     columns = [as_codes(codes, rows.n_rows)[0] for codes in rows.clusters]
     inside = nested_in(columns)
     squares = [_shared_variance(rows, codes, count, residual, slope) for codes in columns]
@@ -67,7 +68,7 @@ def tastes_of(fit: PairFit, rows: VoteRows) -> Tastes:
     for way, codes in enumerate(columns):
         parent = inside[way]
         square = squares[way] - (0.0 if parent is None else max(squares[parent], 0.0))
-        sd = _spread(square, fit.ties, tie_parameter(fit, rows))
+        sd = _spread(square, fit.ties, tie)
         if sd > 0.0:
             kept.append((way, codes, sd))
     ways, codes, sds = zip(*kept, strict=True) if kept else ((), (), ())
@@ -149,10 +150,11 @@ def tasted_cells(rows: VoteRows, cell: IntArray, pairs: tuple[IntArray, IntArray
     """Sort votes by cell (0, 1, ... without gaps, of each row) and by whose tastes they follow; `pairs` are the cells' models."""
     key = cell
     for codes in tastes.codes:
-        key = np.unique(key * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int64)
+        key = levels_and_places(key * (int(codes.max()) + 1) + codes)[1]
     # Numbers of keys ascend with those of cells, so that entries of a cell stand together.
-    _, at, place = np.unique(key, return_index=True, return_inverse=True)
-    count = summed(place, rows.count.astype(np.float64), at.size)
+    at = np.empty(int(key.max()) + 1, dtype=np.int64)
+    at[key[::-1]] = np.arange(key.size - 1, -1, -1)
+    count = summed(key, rows.count.astype(np.float64), at.size)
     of_cell = cell[at]
     start = np.flatnonzero(np.diff(of_cell, prepend=-1))
     total = summed(of_cell, count, start.size)
@@ -434,10 +436,11 @@ def simulated(fit: PairFit, rows: VoteRows, *, n_resamples: int = 200, seed: int
     pairs), so that the cost does not grow with votes. The observed votes are fitted in the same way before comparing.
     """
     n_resamples = check_count(n_resamples, "n_resamples", least=1)
-    cells, won, tied, cell = check_cells(fit, rows)
-    observed = _fitted(fit, cells, won[None], tied[None], tie_parameter(fit, rows))
+    kinds, kind = distinct(rows)
+    cells, won, tied, cell = check_cells(fit, kinds)
+    observed = _fitted(fit, cells, won[None], tied[None], tie_parameter(fit, kinds))
     tastes = tastes_of(fit, rows)
-    tasted = tasted_cells(rows, cell, (cells.first, cells.second), tastes) if tastes.sd else None
+    tasted = tasted_cells(rows, cell[kind], (cells.first, cells.second), tastes) if tastes.sd else None
     rng = np.random.default_rng(seed)
     factor = _together(_noise(cells, observed))
     if tasted is not None:

@@ -11,7 +11,7 @@ from scipy.special import expit
 from evalstats.errors import InputError
 from evalstats.record import record
 from evalstats.stats.arena.parametric_bootstrap import ATTENUATION
-from evalstats.stats.checks import BoolArray, FloatArray, IntArray, levels_and_places
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, counted_order, levels_and_places
 from evalstats.stats.many.multiplicity import e_bh
 
 
@@ -50,7 +50,7 @@ def decided_votes(
         raise InputError(f"{n} raters, {first.size} pairs and {eta.size} log-odds; give one of each for every vote")
     if not (np.isfinite(eta).all() and np.isfinite(uncertainty).all()):
         raise InputError("log-odds or variances of strengths are not finite; rate models on one scale first")
-    order = np.argsort(rater, kind="stable")
+    order = counted_order(rater)
     return DecidedVotes(
         n_raters=int(rater.max(initial=-1)) + 1,
         rater=rater[order],
@@ -504,7 +504,7 @@ def _cells(votes: DecidedVotes, taste: float, line: tuple[float, float]) -> _Cel
     levels, place = levels_and_places(key)
     met = np.bincount(place)
     kept = met[place] >= FEWEST_MET
-    order = np.flatnonzero(kept)[np.argsort(place[kept], kind="stable")]
+    order = np.flatnonzero(kept)[counted_order(place[kept])]
     large = levels[met >= FEWEST_MET]
     owner = np.repeat(np.arange(large.size), met[met >= FEWEST_MET])
     against = np.concatenate([votes.second, votes.first])[order]
