@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, combinations, product
 from math import ceil, floor
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -76,6 +76,7 @@ _SOMEBODY: Final = frozenset(
 _COMPARE: Final = frozenset({"compare", "leaderboard"})
 # What may be answered is no side of a vote.
 _OPTIONS: Final = frozenset({"choice", "choices", "option", "options"})
+_Row = TypeVar("_Row")
 _CORE: Final = frozenset({"item", "score", "model"})
 _KEY: Final = frozenset(KEYS["outcomes"])
 # How surely a column of criteria names metrics by its name.
@@ -120,6 +121,21 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 NOTHING_FITS: Final = Assignment(options=("item=COLUMN", "score=COLUMN"))
 
 
+def thinned(rows: Sequence[_Row]) -> list[_Row]:
+    """Return the first rows, and so many from all over the rest that they are as many as are looked at.
+
+    >>> found = thinned(range(1000))
+    >>> len(found), found[199:203], found[-1]
+    (300, [199, 200, 208, 216], 992)
+    """
+    n_more, n_rest = LOOKED_AT - TOGETHER, len(rows) - TOGETHER
+    return (
+        [*rows[:TOGETHER], *(rows[TOGETHER + k * n_rest // n_more] for k in range(n_more))]
+        if n_rest > n_more
+        else [*rows]
+    )
+
+
 def assigned(
     columns: Sequence[str],
     records: Sequence[Record],
@@ -141,7 +157,7 @@ def assigned(
     >>> assigned(["left", "right", "choice"], [{"left": "x", "right": "y", "choice": "left"}])[0].options
     ('model_a=left', 'model_b=right', 'winner=choice')
     """
-    columns, records = with_expressions(columns, list(records)[:LOOKED_AT], given or ColumnMap())
+    columns, records = with_expressions(columns, thinned(records), given or ColumnMap())
     if len(columns) > _MOST_COLUMNS:  # those with names of roles come first
         mapped = [source for found in (given or ColumnMap()).columns.values() for source in found]
         names = {*asked.sides, *asked.metrics, *mapped}
@@ -304,10 +320,13 @@ class _Table:
         if not self.compares or max(found, key=lambda fit: fit.weight, default=NOTHING_FITS).is_sure:
             return found
         several = [fit for fit in found if fit.n_systems > 1 and not fit.lacks]
-        return several or [
-            replace(fit, options=(*fit.options, "model=COLUMN"))
-            if fit.n_systems == 1 and not any(option.startswith("model=") for option in fit.options)
-            else fit
+        if several or "model" in {*self.given.columns, *self.given.constants}:
+            return several or found
+        named = ("model=", "models=", "system=")
+        return [
+            fit
+            if any(option.startswith(named) for option in fit.options)
+            else replace(fit, options=(*fit.options, "model=COLUMN"))
             for fit in found
         ]
 

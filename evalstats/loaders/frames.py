@@ -15,12 +15,12 @@ from evalstats.loaders.arena_cells import labelled, sides_of
 from evalstats.loaders.arena_records import Tally
 from evalstats.loaders.arena_rows import winners_of
 from evalstats.loaders.base import Source, read_head, with_digest
-from evalstats.loaders.binder import NOTHING_FITS
+from evalstats.loaders.binder import NOTHING_FITS, thinned
 from evalstats.loaders.blocks import flat, frame_block
 from evalstats.loaders.bound_columns import Binding, Survey, no_column
 from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, OF_VOTES, WAYS, ColumnMap
 from evalstats.loaders.expressions import computed
-from evalstats.loaders.look import Look, metric_offered, thinned
+from evalstats.loaders.look import Look, metric_offered
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
 from evalstats.loaders.table import LOADER as TABLE

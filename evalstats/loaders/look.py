@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice, takewhile
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 import polars as pl
@@ -16,7 +16,7 @@ import polars as pl
 from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import and_list, comma_list
 from evalstats.loaders.base import PARQUET_FAULTS, Head
-from evalstats.loaders.binder import LOOKED_AT, NOTHING_FITS, TOGETHER, Assignment, as_options, assigned
+from evalstats.loaders.binder import LOOKED_AT, NOTHING_FITS, TOGETHER, Assignment, as_options, assigned, thinned
 from evalstats.loaders.blocks import EACH, SHOWN_COLUMNS, flat, listings, oriented, rows_at, seen
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
@@ -34,7 +34,6 @@ _ROWS_AT_A_PLACE: Final = (LOOKED_AT - TOGETHER) // _PLACES
 # A place in a text may lie within a cell: its first lines may be no rows, and so many of them may look like some.
 _LINES_SKIPPED, _BY_CHANCE = 60, 2
 _MOST_ROWS: Final = 100 * LOOKED_AT
-_Row = TypeVar("_Row")
 _SHAPES: Final = frozenset({"text", "lines", "array", "parquet"})
 # How many levels of objects below the fields of a record's objects are looked into for what fits.
 _DEEPER: Final = 3
@@ -180,21 +179,6 @@ def records_of_head(head: Head) -> list[Record]:
         elements = JsonStream(io.StringIO(head.text).read, head.path).document()
         found.extend(each.value for each in islice(elements, LOOKED_AT) if isinstance(each, JsonItem))
     return list(dicts(found or [head.members]))
-
-
-def thinned(rows: Sequence[_Row]) -> list[_Row]:
-    """Return the first rows, and so many from all over the rest that they are as many as are looked at.
-
-    >>> found = thinned(range(1000))
-    >>> len(found), found[199:203], found[-1]
-    (300, [199, 200, 208, 216], 992)
-    """
-    n_more, n_rest = LOOKED_AT - TOGETHER, len(rows) - TOGETHER
-    return (
-        [*rows[:TOGETHER], *(rows[TOGETHER + k * n_rest // n_more] for k in range(n_more))]
-        if n_rest > n_more
-        else [*rows]
-    )
 
 
 def _beyond(head: Head) -> Iterator[Record]:

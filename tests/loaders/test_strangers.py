@@ -10,6 +10,7 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import InputError
+from evalstats.loaders.binder import AskedNames, assigned
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.frames import found_columns
 from evalstats.loaders.ratings import from_ratings
@@ -334,6 +335,17 @@ def test_ids_that_no_two_systems_share_are_offered_as_items(item: str, question:
     rows = [(f"c{k}", f"t{k % 5}", SIDES[k % 2], k % 5 + 1) for k in range(40)]
     said = refused(tmp_path / "t.csv", f"{item},task,model,score", rows, question)
     assert f"--map item={item} --map score=score --map model=model" in said
+
+
+@pytest.mark.parametrize("configs", [("easy",), ("easy", "hard")])
+def test_a_file_that_goes_model_by_model_names_its_models(configs: Sequence[str]) -> None:
+    kinds = product(SIDES, ("sums", "sorts"), configs, range(120))
+    rows = [
+        {"item_idx": k, "config": config, "dataset": dataset, "model": side, "score": k % 7 / 7}
+        for side, dataset, config, k in kinds
+    ]
+    best = assigned([*rows[0]], rows, AskedNames(question="leaderboard"))[0]
+    assert [option for option in best.options if option.startswith("model=")] == ["model=model"]
 
 
 @pytest.mark.parametrize("within", [True, False])
