@@ -10,6 +10,7 @@ import polars as pl
 from evalstats.errors import CannotAnswerError, InputError, Option, together
 from evalstats.grammar import and_list, comma_list, plural, quoted_list
 from evalstats.record import record
+from evalstats.schema.columns import TRIAL_LABEL
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import unknown_name
 from evalstats.schema.tables import factor_columns, is_constant, levels_of
@@ -228,16 +229,21 @@ def only_two(
 
 
 def _told_apart_by(data: EvalData) -> list[str]:
-    """Name the columns in which the rows of one item differ: what was varied, where one system answered all."""
+    """Name the columns whose levels some item has all of: what was varied, where one system answered all.
+
+    Repetitions vary nothing, and what is counted or measured in each row has more levels than any item.
+    """
     names = {standard: own for own, standard in data.factor_names().items()}
-    columns = ["variant", *factor_columns(data.outcomes)]
     columns = [
         name
-        for name in columns
-        if not data.outcomes[name].dtype.is_nested() and not data.outcomes[name].dtype.is_float()
+        for name in ("variant", *factor_columns(data.outcomes))
+        if name != TRIAL_LABEL
+        and not data.outcomes[name].dtype.is_nested()
+        and not data.outcomes[name].dtype.is_float()
     ]
     levels = data.outcomes.group_by("benchmark", "task", "item").agg(pl.col(columns).n_unique())
-    return [names.get(name, name) for name in columns if (levels[name] > 1).any()]
+    every = data.outcomes.select(pl.col(columns).n_unique())
+    return [names.get(name, name) for name in columns if 1 < every[name].item() == levels[name].max()]
 
 
 def _natural(part: str) -> tuple[int, str]:

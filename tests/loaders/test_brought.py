@@ -392,6 +392,14 @@ def test_two_systems_in_one_file_need_no_names(tmp_path: Path) -> None:
         run("compare", path)
 
 
+def test_repetitions_and_amounts_are_nothing_to_compare(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"q{i},run{k},{(7 * i + k) % 23},{(i + k) % 2}" for i in range(20) for k in range(3)]
+    path.write_text("\n".join(["sample,run,n_messages,correct", *rows]))
+    with pytest.raises(InputError, match=r"1 system \(t\); name two of them"):
+        run("compare", path)
+
+
 def test_weeks_are_no_models_and_can_be_compared(tmp_path: Path) -> None:
     """What names no system is not taken for one; each error holds what comes next: the map, then the contrast."""
     path = tmp_path / "t.csv"
