@@ -198,7 +198,8 @@ class Tidier:
         rows: list[dict[str, object]] = []
         if self._names_metrics() and self.unknown_metrics():
             raise InputError(self.unknown_metrics())
-        for benchmark, metric in self._ranges:
+        # Columns of scores have an order of their own; names that stand in rows have none.
+        for benchmark, metric in self._ranges if self._names_metrics() else sorted(self._ranges):
             row = self._ranges.row(benchmark, metric)
             facts = self._facts(metric)
             if (facts.low, facts.high) not in {(None, None), (0.0, 1.0)}:

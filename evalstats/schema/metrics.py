@@ -195,8 +195,11 @@ def _merged(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def with_facts(metrics: pl.DataFrame, key: tuple[str, str], facts: Mapping[str, object]) -> pl.DataFrame:
     """Return `metrics` with what the user declares of one metric in place of what the sources say."""
     schema = {**metrics.schema, **schema_of("metrics")}
-    own = (pl.col("benchmark") == key[0]) & (pl.col("metric") == key[1])
+    own = (metrics["benchmark"] == key[0]) & (metrics["metric"] == key[1])
     rows = metrics.filter(own).to_dicts() or [{"benchmark": key[0], "metric": key[1], "primary": False}]
     told = pl.DataFrame([{**row, **facts} for row in rows], schema=schema)
+    # It keeps its place, since families stand in the order of this table.
+    place = own.arg_max() if own.any() else metrics.height
+    parts = [metrics[:place], told, metrics[place:].filter(~own[place:])]
     # Sources that contradicted each other in nothing but what is now declared are one again.
-    return one_definition(pl.concat([metrics.filter(~own), told], how="diagonal_relaxed"))[0]
+    return one_definition(pl.concat(parts, how="diagonal_relaxed"))[0]

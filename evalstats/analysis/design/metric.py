@@ -534,7 +534,8 @@ def metrics_of_both(data: EvalData, names: Sequence[str], *, contrast: str) -> t
     asked = {name: metrics_to_show(data, pl.concat(own), name, None) for name, own in rows.items()}
     if all(len(own) == 1 for own in asked.values()):
         return (), ()
-    every = list(dict.fromkeys(held["metric"]))
+    # In the order of the table of metrics, which is that of the columns where these are columns, and never that of the rows.
+    every = dict.fromkeys([*data.metrics["metric"], *levels_of(held["metric"])])
     wanted = [name for name in every if any(name in own for own in asked.values())]
     common = [name for name in wanted if all(name in side["metric"] for own in rows.values() for side in own)]
     alone = [name for name in wanted if name not in common]

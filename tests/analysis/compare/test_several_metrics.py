@@ -1,5 +1,6 @@
 """Several metrics in one comparison: each as it is alone at Bonferroni's level, in its own unit and direction."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 from xml.etree.ElementTree import fromstring
@@ -20,6 +21,7 @@ from evalstats.testing import assert_not_worse
 from tests.analysis.builders import data_of, printed, rows_of
 
 METRICS = ("correct", "cost", "latency_s")
+UNITS = {"cost": "USD", "latency_s": "s"}
 
 
 def frame(n: int = 150, *, right: float = 0.18, dearer: float = 2.0, seed: int = 0) -> pl.DataFrame:
@@ -41,13 +43,15 @@ def frame(n: int = 150, *, right: float = 0.18, dearer: float = 2.0, seed: int =
     )
 
 
-def data(table: pl.DataFrame | None = None) -> es.EvalData:
+def data(
+    table: pl.DataFrame | None = None, scores: Sequence[str] = ("correct", "cost:lower", "latency_s:lower")
+) -> es.EvalData:
     return es.from_frame(
         frame() if table is None else table,
         item="item",
         model="model",
-        score=["correct", "cost:lower", "latency_s:lower"],
-        metrics={"cost": {"unit": "USD"}, "latency_s": {"unit": "s"}},
+        score=list(scores),
+        metrics={name: {"unit": unit} for name, unit in UNITS.items() if any(each.startswith(name) for each in scores)},
     )
 
 
@@ -110,6 +114,19 @@ def test_the_order_of_rows_and_of_metrics_moves_nothing(found: es.Comparisons) -
         assert (one.estimate, one.conf_low, one.p_adjusted) == pytest.approx(
             (other.estimate, other.conf_low, other.p_adjusted)
         )
+
+
+def test_the_order_of_a_family_is_never_that_of_the_rows() -> None:
+    wide = frame(40).select("item", "model", "latency_s", "correct")
+    long = wide.with_columns(pl.col("correct").cast(pl.Float64)).unpivot(
+        index=["item", "model"], variable_name="metric", value_name="score"
+    )
+    for seed in range(3):
+        # Names in rows have no order, so the alphabet's counts; columns have one.
+        rows = long.sample(fraction=1, shuffle=True, seed=seed)
+        assert es.compare(es.from_frame(rows), "old", "new").metrics == ("correct", "latency_s")
+        table = wide.sample(fraction=1, shuffle=True, seed=seed)
+        assert es.compare(data(table, ["latency_s", "correct"]), "old", "new").metrics == ("latency_s", "correct")
 
 
 def test_one_metric_in_a_list_is_a_family_of_one() -> None:
