@@ -302,6 +302,12 @@ def both_systems(
         metric = plan.primary_for(shared[0])
     both = pl.concat([first, second])
     rows = rows_among(both, both["benchmark"].is_in(shared))
+    if metric is None:
+        sides = {
+            name: side["metric"].filter(side["benchmark"].is_in(shared))
+            for name, side in zip(names, (first, second), strict=True)
+        }
+        _refuse_none_shared({name: levels_of(held) for name, held in sides.items()})
     chosen = choose_metric(data, rows, metric, contrast=contrast)
     return (
         chosen,
@@ -330,16 +336,26 @@ def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str, contrast: str)
     primary = _primary(data, benchmark, names)
     if len(primary) == 1:
         return primary[0]
-    sides = rows.select(contrast, "metric").unique(maintain_order=True) if contrast in rows.columns else rows.clear()
-    if 1 < sides.height == sides[contrast].n_unique() == len(names):
-        each = ", ".join(f"{side} has only {name!r}" for side, name in sides.iter_rows())
-        raise InputError(
-            f"no metric is shared: {each}; if these are the same, give them one name: {Option('map', '@NAME', of='metric')}"
-        )
+    sides = levels_of(rows[contrast]) if contrast in rows.columns else []
+    _refuse_none_shared({str(side): levels_of(rows["metric"].filter(rows[contrast] == side)) for side in sides})
     raise InputError(
         f"{benchmark} has {len(names)} metrics and none is declared its headline: {quoted_list(names)}; "
         f"choose one with {Option('metric')}, before looking at the results"
     )
+
+
+def _refuse_none_shared(sides: Mapping[str, Sequence[str]]) -> None:
+    """Refuse sides of which no two have a metric in common, by name and with the metrics of each."""
+    held = [name for names in sides.values() for name in names]
+    if len(sides) < 2 or len({*held}) < len(held):
+        return
+    each = comma_list((f"{side} has only {and_list([*map(repr, names)])}" for side, names in sides.items()), most=4)
+    cure = (
+        f"if these are the same, give them one name: {Option('map', '@NAME', of='metric')}"
+        if all(len(names) == 1 for names in sides.values())
+        else "where two are the same, give them one name in the files"
+    )
+    raise InputError(f"no metric is shared: {each}; {cure}")
 
 
 def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str, contrast: str) -> Metric:

@@ -1,6 +1,7 @@
 """`compare` on data whose answer is known."""
 
 import json
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -357,6 +358,17 @@ def test_a_metric_is_never_guessed() -> None:
     apart = data_of(rows_of("a", [1.0] * 5, metric="acc"), rows_of("b", [1.0] * 5, metric="right"))
     with pytest.raises(InputError, match="no metric is shared: a has only 'acc', b has only 'right'"):
         compare(apart, "a", "b")
+    several = data_of(
+        *(rows_of("a", [1.0] * 5, metric=name) for name in ("acc", "em")),
+        *(rows_of("b", [1.0] * 5, metric=name) for name in ("f1", "rouge")),
+    )
+    said = "no metric is shared: {} has only 'acc' and 'em', {} has only 'f1' and 'rouge'; where two are the same"
+    with pytest.raises(InputError, match=said.format("a", "b")):
+        compare(several, "a", "b")
+    # Two runs of one model are sides, too.
+    same = several.outcomes.with_columns(model=pl.lit("m"), system=pl.lit("m"))
+    with pytest.raises(InputError, match=said.format("a-run", "b-run")):
+        compare(replace(several, outcomes=same), "a-run", "b-run")
 
 
 def test_benchmarks_are_tasks_of_a_suite() -> None:
