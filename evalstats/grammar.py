@@ -1,6 +1,9 @@
 """The grammar of what is written: counts with their nouns, lists cut to a length, verbs that agree."""
 
+import re
 from collections.abc import Iterable, Sequence
+
+_SINGULAR = re.compile(r"(?=.*[aeiouy])[a-z]+(?<![^su]s)")
 
 
 def plural(n: int, noun: str, many: str | None = None) -> str:
@@ -13,12 +16,16 @@ def plural(n: int, noun: str, many: str | None = None) -> str:
 
 
 def plural_of(name: str) -> str:
-    """Return what several levels of a column are called: its name in the plural where it is a plain word.
+    """Return what several levels of a column are called: its name in the plural where it is a plain word in the singular.
 
-    >>> plural_of("passage"), plural_of("category"), plural_of("class"), plural_of("doc_id"), plural_of("user kind")
-    ('passages', 'categories', 'classes', 'levels of doc_id', 'levels of user kind')
+    A word has a vowel, and one in s that is neither class nor status may be a plural already.
+
+    >>> plural_of("passage"), plural_of("category"), plural_of("class"), plural_of("status")
+    ('passages', 'categories', 'classes', 'statuses')
+    >>> plural_of("doc_id"), plural_of("user kind"), plural_of("src"), plural_of("tags")
+    ('levels of doc_id', 'levels of user kind', 'levels of src', 'levels of tags')
     """
-    if not (name.isascii() and name.isalpha() and name.islower()):
+    if not _SINGULAR.fullmatch(name):
         return f"levels of {name}"
     if name.endswith("y") and name[-2:-1] not in "aeiou":
         return f"{name[:-1]}ies"

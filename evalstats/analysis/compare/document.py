@@ -161,7 +161,7 @@ def _scope(result: Comparison) -> str:
         of = f"{plural(result.n_clusters or 0, 'item')}{placed(result.benchmark, 'of')}"
         items = f"{result.n_items:,} variants of {of}"
     elif result.n_clusters is not None and not widened and not result.different:
-        items += f" in {result.n_clusters} {plural_of(clusters)}"
+        items += f" in {plural(result.n_clusters, clusters, plural_of(clusters))}"
     metric = f"{named(result.metric)}{'' if result.higher_is_better else ' (lower is better)'}"
     parts = [f"{sides} in {metric}, on the {items} that both answered"]
     if result.different:
