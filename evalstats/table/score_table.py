@@ -80,7 +80,7 @@ class ScoreTable:
         counted = [name for name in ("trial", "n_trials") if name in systems[0].rows.columns]
         # Column by column: Polars takes some names of factors for patterns.
         parts = [
-            pl.DataFrame([system.rows[name] for name in (*key, *wanted, "status", "score", *counted)])
+            pl.DataFrame([system.rows[name] for name in dict.fromkeys((*key, *wanted, "status", "score", *counted))])
             for system in systems
         ]
         # Most often all systems answered the same items in the same order, which are then coded once.

@@ -233,6 +233,11 @@ def chosen_clusters(
     columns = named_clusters(data, cluster)
     notes: list[str] = []
     for column, name in zip(columns, [cluster] if isinstance(cluster, str) else cluster or (), strict=False):
+        if column == "trial":
+            raise InputError(
+                f"{name!r} numbers the trials of each item, so it cannot be a cluster; that trials vary together is said with "
+                f"{Option('runs', 'sample')}"
+            )
         _check_constant(table.items, counted, column, name)
     for name in parts_of(data.rows_of_runs(runs)["dependence"]):
         if name not in table.items.columns or name in columns:

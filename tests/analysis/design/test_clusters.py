@@ -139,3 +139,20 @@ def test_items_that_some_systems_lack_are_told_apart_by_texts() -> None:
         }
     )
     assert patterns(coded).to_list() == ["1.0|0.0", "1.0|0.0"]
+
+
+def test_trials_are_no_clusters_whatever_their_column_is_called() -> None:
+    rng = np.random.default_rng(0)
+    people = [f"p{k}" for k in range(6)]
+    rows = [
+        {"item": f"q{i}", "model": model, "person": person, "score": int(rng.random() < 0.5)}
+        for model in ("m0", "m1")
+        for i in range(20)
+        for person in people
+    ]
+    data = es.from_frame(pl.DataFrame(rows), item="item", model="model", score="score", trial="person")
+    for name in ("person", "trial"):
+        with pytest.raises(es.InputError, match=f"'{name}' numbers the trials of each item.*runs='sample'"):
+            es.compare(data, "m0", "m1", cluster=name)
+        with pytest.raises(es.InputError, match="numbers the trials"):
+            es.leaderboard(data, cluster=name)
