@@ -8,6 +8,7 @@ from evalstats.analysis.result import MetricFacts
 from evalstats.document.model import Note
 from evalstats.errors import InputError, Option
 from evalstats.grammar import and_list, plural, quoted_list
+from evalstats.schema.columns import HELPER
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import is_amount
 from evalstats.stats.estimate import normal_quantile
@@ -15,6 +16,8 @@ from evalstats.stats.one_sample import wilson_ends
 
 # The column that names the model of a published number.
 PUBLISHED_ENTRY = ENTRY
+# Whether a standard error is not published but follows from n.
+FROM_COUNT = f"{HELPER}from count"
 # Columns in which two rows of one model can differ; those that do are named.
 _TELLING = ("task", "scenario", "variant", "setting")
 _TELLING_LAST = ("run", "date", "method")
@@ -73,10 +76,11 @@ def with_errors_of_shares(rows: pl.DataFrame, metric: Metric) -> tuple[pl.DataFr
 
     Of bounded scores with a given mean, right-or-wrong ones vary most. The errors have the width of Wilson's interval at 95%, so
     that a share of 0 or 1 is not certain. Scores without bounds are shares if all of them lie between 0 and 1. A source that has
-    errors beside n leaves one out for a reason, as of a baseline whose number is fixed by definition.
+    errors beside n leaves one out for a reason, as of a baseline whose number is fixed by definition. The column `FROM_COUNT`
+    marks the rows that got theirs so.
     """
     if rows.filter(pl.col("n").is_not_null() & pl.col("std_error").is_not_null()).height:
-        return rows, ()
+        return rows.with_columns(pl.lit(value=False).alias(FROM_COUNT)), ()
     z, are_shares = normal_quantile(0.95), bool(rows["estimate"].is_between(0, 1).all())
 
     def error_of(score: float, n: int | None, known: float | None) -> float | None:
@@ -87,8 +91,9 @@ def with_errors_of_shares(rows: pl.DataFrame, metric: Metric) -> tuple[pl.DataFr
         return (high - low) * (ends[1] - ends[0]) / (2 * z)
 
     errors = [error_of(*row) for row in rows.select("estimate", "n", "std_error").iter_rows()]
-    n_filled = rows["std_error"].null_count() - errors.count(None)
     filled = rows.with_columns(pl.Series("std_error", errors, dtype=pl.Float64))
+    from_count = rows["std_error"].is_null() & filled["std_error"].is_not_null()
+    filled, n_filled = filled.with_columns(from_count.alias(FROM_COUNT)), int(from_count.sum())
     note = f"standard errors of {plural(n_filled, 'model')} are Wilson's, from the published scores and their n"
     return filled, (note,) if n_filled else ()
 

@@ -12,7 +12,14 @@ from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.design.entries import ENTRY
 from evalstats.analysis.design.metric import choose_metric
-from evalstats.analysis.design.published import PUBLISHED_ENTRY, one_each, published_rows, with_std_errors
+from evalstats.analysis.design.published import (
+    FROM_COUNT,
+    PUBLISHED_ENTRY,
+    one_each,
+    published_rows,
+    with_errors_of_shares,
+    with_std_errors,
+)
 from evalstats.analysis.gap.outcome_sums import CLUSTER, OutcomeSums, lab_sums, live_sums
 from evalstats.analysis.gap.result import Link
 from evalstats.analysis.provenance import UNWEIGHTED, run_notes, sources_of
@@ -275,8 +282,8 @@ def _of_outcomes(data: EvalData, sums: OutcomeSums, *, live: bool, least: int) -
 def _of_published_numbers(data: EvalData, *, where: str, metric: str | None) -> SideScores:
     """Take published numbers of one metric, one for each model.
 
-    Errors are those published, or taken from the width of published intervals. A model that has several numbers is left out,
-    unless many have.
+    Errors are those published, or taken from the width of published intervals or, of shares, from their n. A model that has
+    several numbers is left out, unless many have.
     """
     rows = published_rows(data).with_columns(pl.col("model").alias(PUBLISHED_ENTRY))
     if not rows.height:
@@ -284,6 +291,7 @@ def _of_published_numbers(data: EvalData, *, where: str, metric: str | None) -> 
     chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
     rows, told = with_std_errors(rows)
+    rows, of_counts = with_errors_of_shares(rows, chosen)
     rows, notes = one_each(rows, chosen, f" of the {where} side")
     rows = rows.sort(PUBLISHED_ENTRY)
     # No error can be taken from an interval whose level is not known.
@@ -295,6 +303,8 @@ def _of_published_numbers(data: EvalData, *, where: str, metric: str | None) -> 
     usable = ((rows["std_error"] > 0) & rows["std_error"].is_finite()).fill_null(value=False)
     errors = np.where(usable.to_numpy(), rows["std_error"].fill_null(np.nan).to_numpy().astype(np.float64), np.nan)
     covariance = np.diag(errors**2) if usable.any() else None
+    from_count = rows[FROM_COUNT].filter(usable)
+    of_errors = "with errors from their n" if from_count.all() else "with published errors"
     runs = levels_of(rows["run"])
     return SideScores(
         kind="aggregates",
@@ -307,9 +317,9 @@ def _of_published_numbers(data: EvalData, *, where: str, metric: str | None) -> 
         n_clusters=np.zeros(rows.height, dtype=np.int64),
         first_day=_day(rows["date"].min()),
         last_day=_day(rows["date"].max()),
-        method="published numbers" + (", with published errors" if covariance is not None else ", without errors"),
+        method=f"published numbers, {'without errors' if covariance is None else of_errors}",
         sources=sources_of(data, runs),
-        notes=(*run_notes(data, runs), *notes, *as_notes("source", told, caution=False)),
+        notes=(*run_notes(data, runs), *notes, *as_notes("source", (*told, *of_counts), caution=False)),
         data=data,
     )
 

@@ -10,6 +10,7 @@ import polars as pl
 from evalstats.analysis.design.entries import RunKinds, run_kinds
 from evalstats.analysis.design.metric import Metric, choose_metric, metrics_to_show
 from evalstats.analysis.design.published import (
+    FROM_COUNT,
     PUBLISHED_ENTRY,
     one_each,
     published_rows,
@@ -107,6 +108,7 @@ def published_leaderboard(
     shown = every
     if head is not None:
         shown = _pairs(found, asked, [(j, head) for j in range(len(names)) if j != head])
+    errors = "their n" if found.rows[FROM_COUNT].all() else "their standard errors"
     estimates, covariance = found.numbers("estimate"), np.diag(found.numbers("std_error") ** 2)
     alone = rank_sets_normal(asked.turned(estimates), covariance, conf_level=conf_level, seed=seed)
     winner, shrunken = corrected_estimates(estimates, covariance, asked, names)
@@ -122,10 +124,10 @@ def published_leaderboard(
         adjust=adjust,
         conf_level=conf_level,
         method=_METHOD,
-        method_reason="there are published scores with standard errors, and no items",
+        method_reason=f"there are published scores with {errors.removeprefix('their ')}, and no items",
         rank_method=f"counted from the separated pairs ({strict.method})",
         estimand="what each published score estimates; the source says for which items",
-        basis="published scores and their standard errors, each model's on its own",
+        basis=f"published scores and {errors}, each model's on its own",
         rows=(
             *snapped_rows(lines, chosen.span),
             *(_without(row, chosen) for row in found.without.iter_rows(named=True)),
@@ -259,6 +261,7 @@ def _rows(
     reach = normal_quantile(asked.conf_level) * std_errors
     ends = np.clip(np.stack([estimates - reach, estimates + reach]), found.metric.low, found.metric.high)
     counts: list[int | None] = found.rows["n"].to_list()
+    errors = ["n" if of_n else "standard error" for of_n in found.rows[FROM_COUNT]]
     runs: list[tuple[str, ...]] = [(run,) if run else () for run in found.rows["run"].to_list()]
     return [
         LeaderboardRow(
@@ -278,7 +281,7 @@ def _rows(
             conf_low=float(ends[0, j]),
             conf_high=float(ends[1, j]),
             conf_level=asked.conf_level,
-            method="normal, from the published standard error",
+            method=f"normal, from the published {errors[j]}",
             n_items=counts[j],
             tier=letters[j],
             best_low=best_low[j],

@@ -159,6 +159,19 @@ def test_errors_come_from_published_intervals() -> None:
     np.testing.assert_allclose(np.sqrt(np.diag(side(data, live=False).covariance)), 1.0, rtol=1e-4)
 
 
+def test_errors_of_shares_come_from_their_n() -> None:
+    found = side(published([0.5, 0.9], [None, None], n=400), live=False)
+    # The textbook's p (1 - p) / n, but for what Wilson adds.
+    np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), [0.025, 0.015], rtol=0.02)
+    assert found.method == "published numbers, with errors from their n"
+    assert any("Wilson's, from the published scores and their n" in note.text for note in found.notes)
+    mixed = side(published([0.5, 0.9], [0.1, None], n=400), live=False)
+    # What a source leaves out beside errors of others it leaves out for a reason.
+    np.testing.assert_allclose(np.sqrt(np.diag(mixed.covariance)), [0.1, np.nan])
+    assert mixed.method == "published numbers, with published errors"
+    assert side(published([50.0, 90.0], [None, None], n=400), live=False).covariance is None
+
+
 def test_cutting_keeps_what_belongs_together() -> None:
     whole = side(published([3.0, 1.0, 2.0], [0.01, 0.02, 0.03]), live=False)
     found = whole.only(["m2", "m0"])

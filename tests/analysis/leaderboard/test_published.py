@@ -165,6 +165,14 @@ def test_the_standard_errors_of_shares_are_taken_from_their_n() -> None:
     assert 0.005 < (found.row("m2").std_error or 0.0) < 0.02
     assert found.row("m3").std_error == 0.25
     assert any("standard errors of 3 models are Wilson's" in note for note in told(found))
+    assert (found.row("m0").method, found.row("m3").method) == (
+        "normal, from the published n",
+        "normal, from the published standard error",
+    )
+    assert "standard errors" in found.basis
+    shares = leaderboard(published([0.9, 0.5], [None, None], n=[100, 100]))
+    assert shares.basis == "published scores and their n, each model's on its own"
+    assert "scores with n, and" in shares.method_reason
     # Points of no known range vary as they like.
     with pytest.raises(CannotAnswerError, match="of shares n is enough"):
         leaderboard(published([10.0, 20.0], [None, None], n=[100, 100]))
