@@ -594,7 +594,7 @@ def show(result: Result, *names: str, caption: bool = True) -> None:
 # Fields that hold names.
 _NAMES = frozenset(
     {"name", "model", "models", "system", "systems", "metric", "judge", "first", "second", "leader", "baseline", "item"}
-    | {"factor", "clusters", "scenario", "level", "task", "tasks", "rater", "by", "contrast"}
+    | {"factor", "clusters", "scenario", "level", "task", "tasks", "rater", "by", "contrast", "candidate"}
 )
 _MOST_ROWS = 500  # of a list that names are taken from
 

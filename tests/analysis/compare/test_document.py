@@ -12,7 +12,7 @@ import pytest
 from evalstats import datasets, read_plan
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison
-from evalstats.document import terminal
+from evalstats.document import formats, terminal
 from evalstats.document.model import Figure
 from evalstats.schema.data import EvalData
 from evalstats.stats.paired.binary import PairedCounts, tango
@@ -290,3 +290,11 @@ def test_a_margin_that_decides_nothing_is_set_beside_the_interval(
     n = 300
     data = data_of(*(rows_of(m, (rng.random(n) < p).astype(float).tolist()) for m, p in zip("ab", rates, strict=True)))
     assert said in compare(data, "a", "b", margin=margin).document().scope
+
+
+def test_the_judges_of_both_sides_are_names() -> None:
+    first, second = rows_of("a", draws(0.5, N, 1)), rows_of("b", draws(0.5, N, 2))
+    rows = data_of(first, second)
+    judge = pl.when(pl.col("model") == "a").then(pl.lit("gpt-4o")).otherwise(pl.lit("claude-3"))
+    data = replace(rows, outcomes=rows.outcomes.with_columns(judge=judge))
+    assert "(`gpt-4o` against `claude-3`)" in formats.to_markdown(compare(data, "a", "b").document())
