@@ -24,7 +24,7 @@ from evalstats.cli.question import answer, noted
 from evalstats.cli.reading import FORMS, Call, with_sides
 from evalstats.cli.values import SHIPPED_MIX, read_values
 from evalstats.errors import EvalStatsError, InputError
-from evalstats.grammar import comma_list
+from evalstats.grammar import and_list, comma_list, is_are
 from evalstats.options import OF_FILES, Offered, offered
 from evalstats.questions import QUESTIONS, Question, signature_of
 
@@ -55,12 +55,24 @@ def serve(
     except ImportError as error:
         raise InputError(f"the server needs the package mcp ({error}); install evalstats-toolkit[mcp]") from error
     server = server_of(folder)
+    closed = [name for name in ("stdin", "stdout") if getattr(sys, name) is None]
+    if closed:
+        raise InputError(
+            f"the server answers on standard input and output, and {and_list(closed)} {is_are(len(closed))} closed; let the "
+            "agent's client start it"
+        )
 
     async def run() -> None:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
-    anyio.run(run)
+    try:
+        anyio.run(run)
+    except ExceptionGroup as group:  # of the tasks that read and write; a pipe that closes is no fault of ours
+        first: Exception = group
+        while isinstance(first, ExceptionGroup):
+            first = cast("Any", first).exceptions[0]
+        raise first from None
 
 
 def server_of(folder: Path) -> "Server[Any]":

@@ -21,6 +21,8 @@ from evalstats.cli.mcp import arguments_of, inside, server_of
 from evalstats.errors import InputError
 from evalstats.options import offered
 
+CLOSED = "the server answers on standard input and output, and {} closed; let the agent's client start it"
+
 
 @pytest.fixture
 def results(tmp_path) -> Path:
@@ -233,6 +235,20 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
     )
     assert done.returncode == 2
     assert "is no folder; name the one whose results may be read" in " ".join(done.stderr.split())
+
+
+def test_streams_that_are_closed_or_full_are_told(results):
+    def ends(how: str) -> tuple[int, str]:
+        command = f'exec "{sys.executable}" -m evalstats mcp "{results}" {how}'
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+        done = subprocess.run(["sh", "-c", command], input=f"{line}\n", capture_output=True, text=True, check=False)
+        return done.returncode, " ".join(done.stderr.split())
+
+    assert ends(">&-") == (2, f"error: {CLOSED.format('stdout is')}")
+    assert ends("<&- >&-") == (2, f"error: {CLOSED.format('stdin and stdout are')}")
+    if Path("/dev/full").exists():
+        assert ends(">/dev/full") == (2, "error: output: No space left on device")
 
 
 def test_whoever_stops_the_server_stops_it(monkeypatch, tmp_path):
