@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from evalstats.errors import Option, together
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, side_in
-from evalstats.loaders.expressions import made_of_two, with_expressions
+from evalstats.loaders.expressions import forecast_among, made_of_two, with_expressions
 from evalstats.loaders.published_columns import parted, published_in
 from evalstats.loaders.roles import (
     ANSWERED,
@@ -277,7 +277,9 @@ class _Table:
         self.compares = asked.question in _COMPARE
         taken = {column_named(each) for name, found in given.columns.items() for each in found if name not in _CORE}
         self.columns = [column for column in columns if column.name not in taken]
-        self.free = [column for column in self.columns if column.name not in asked.factors]
+        # Neither how probable something was held to be nor what came of it is a score.
+        apart = forecast_among(self.columns) or ()
+        self.free = [column for column in self.columns if column.name not in asked.factors and column not in apart]
         self.like_items = {column for column in self.free if column.named("item") or column.as_item}
         self.metric = self._metric()
         named = [

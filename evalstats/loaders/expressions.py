@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from evalstats.errors import InputError
 from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.roles import ANSWERED, EXPECTED, PREDICTED, RIGHTS, TOTALS
+from evalstats.loaders.roles import ANSWERED, EXPECTED, FORECASTS, OUTCOMES, PREDICTED, RIGHTS, TOTALS
 from evalstats.loaders.sampled_column import ID_CHARS, SampledColumn
 from evalstats.loaders.values import as_count, as_number, as_text
 from evalstats.schema.tables import coded
@@ -109,6 +109,26 @@ def made_of_two(columns: Sequence[SampledColumn]) -> dict[SampledColumn, tuple[S
         rows = zip(first.values, second.values, strict=True)
         found[SampledColumn(name, [{name: made.value(*row)} for row in rows])] = first, second
     return found
+
+
+def forecast_among(columns: Sequence[SampledColumn]) -> tuple[SampledColumn, SampledColumn] | None:
+    """Return a column of probabilities and that of what came of it, which is the same for all who forecast; None for none.
+
+    >>> rows = [{"q": f"q{k // 2}", "forecast": 0.1 + k / 10, "outcome": "no" if k < 4 else "yes"} for k in range(8)]
+    >>> [column.name for column in forecast_among([SampledColumn(name, rows) for name in rows[0]]) or ()]
+    ['forecast', 'outcome']
+    """
+    asked = [c for c in columns if c.as_item and 1 < 2 * len(c.levels) <= len(c.cells)]
+    called = [c for c in columns if c.scored == 1]
+    given = [c for c in called if c.tokens & FORECASTS and len(c.levels) > 2 and all(0 <= n <= 1 for n in c.numbers)]
+    known = [c for c in called if c.tokens & OUTCOMES and len(c.levels) == 2 and c not in given]
+    found = (
+        (forecast, outcome)
+        for forecast, outcome, item in product(given, known, asked)
+        if len({*zip(item.values, outcome.values, strict=True)}) == len(item.levels)
+        and len({*zip(item.values, forecast.values, strict=True)}) > len(item.levels)
+    )
+    return next(found, None)
 
 
 def _is_answer(column: SampledColumn, *, expected: bool = False) -> bool:

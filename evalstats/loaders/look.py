@@ -19,6 +19,7 @@ from evalstats.loaders.base import PARQUET_FAULTS, Head
 from evalstats.loaders.binder import LOOKED_AT, NOTHING_FITS, TOGETHER, Assignment, as_options, assigned, thinned
 from evalstats.loaders.blocks import EACH, SHOWN_COLUMNS, flat, listings, oriented, rows_at, seen
 from evalstats.loaders.column_map import ColumnMap
+from evalstats.loaders.expressions import forecast_among
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
 from evalstats.loaders.parquet_sizes import row_groups, rows_at_once
 from evalstats.loaders.published_columns import has_items_across, is_absent
@@ -346,6 +347,14 @@ def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best
     twice = next((name for name in columns if columns.count(name) > 1), None)
     if twice is not None:
         return f"Column {twice!r} appears twice in its header; rename one of the two"
+    forecast = forecast_among([SampledColumn(name, rows) for name in columns]) if "score" in best.lacks else None
+    if forecast is not None:
+        given, came = (column.name for column in forecast)
+        named = as_options(["score=brier:lower" if each == "score=COLUMN" else each for each in best.options])
+        return (
+            f"Column {given!r} holds forecasts of {came!r}, and neither is a score: add a column of scores, such as brier = "
+            f"({given} - {came})^2, then name it: {named}"
+        )
     if has_items_across(columns, rows):
         return "Its rows are models and its columns items; turn it round: a row for each item, a column for each model"
     return ""

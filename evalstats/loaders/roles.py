@@ -171,6 +171,9 @@ ANSWERS: Final = _words(
 PREDICTED: Final = _words("pred prediction predicted")
 EXPECTED: Final = _words("gold golden label target expected reference truth correct")
 RIGHTS: Final = _words("correct passed passes conversions converted successes solved")
+# How probable something was held to be, and what came of it.
+FORECASTS: Final = _words("forecast probability probabilities prob confidence prediction predicted pred")
+OUTCOMES: Final = _words("outcome resolution resolved happened occurred actual truth label target event")
 TOTALS: Final = _words("total n users trials samples visitors attempts")
 # What stands in many rows of a system, beside items and persons.
 OF_MANY_ROWS: Final = _words(

@@ -304,6 +304,30 @@ def test_answers_without_scores_are_not_asked_for_their_columns(tmp_path: Path) 
         read(path)
 
 
+@pytest.mark.parametrize("answers", [(0, 1), ("no", "yes")])
+def test_forecasts_and_what_came_of_them_are_no_scores(tmp_path: Path, answers: tuple[object, object]) -> None:
+    lines = ["question,model,forecast,outcome"]
+    brier: list[str] = []
+    for i in range(30):
+        came = i * 7 % 3 % 2
+        for k, model in enumerate("ab"):
+            given = (i * 37 + k * 11) % 97 / 100
+            lines.append(f"q{i},{model},{given},{answers[came]}")
+            brier.append(f"{(given - came) ** 2:.4f}")
+    path = tmp_path / "f.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    words = r"Column 'forecast' holds forecasts of 'outcome', .*: --map item=question --map score=brier:lower --map model=model$"
+    with pytest.raises(InputError, match=words):
+        read(path)
+    scored = zip(lines, ["brier", *brier], strict=True)
+    path.write_text("\n".join(",".join(line) for line in scored), encoding="utf-8")
+    options = ["item=question", "model=model"]
+    data = read(path, column_map=ColumnMap.from_options([*options, "score=brier:lower"]))
+    assert data.metrics["higher_is_better"].to_list() == [False]
+    # Said by the user, an outcome is a score all the same.
+    assert read(path, column_map=ColumnMap.from_options([*options, "score=outcome"])).outcomes.height == 60
+
+
 def test_numbers_in_the_first_line_are_no_names(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_text("0.75\n0.5\n0.25\n")
