@@ -8,10 +8,11 @@ What is asked of a malicious plan is not asked of a benign one. `harmful` counts
 own, so that turns never mix with whole plans.
 """
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import polars as pl
 
+from evalstats.grammar import is_are, plural
 from evalstats.loaders.assumed import (
     FIELDS,
     OF_RUN,
@@ -32,6 +33,7 @@ _COLUMNS: Final = {"harmfulness": "harmful", "over_refusal": "refused", "harm_sc
 _SHARES: Final = ("harmfulness", "over_refusal")
 _NOTE: Final = noted("HarmAmp")
 _WHOLE: Final = "whole"
+_LABELLED: Final = "labels of plans"
 _FIELDS: Final = {
     **FIELDS,
     "item": "plan_id",
@@ -53,6 +55,9 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[Record]) -> pl.DataFrame:
     frame = file.without(
         frame, ~pl.col("label").is_in(_LABELS).fill_null(value=False), f"no label that is {' or '.join(_LABELS)}"
     )
+    labels = cast("dict[str, set[str]]", file.kept.setdefault(_LABELLED, {}))
+    for plan, given in frame.select("item", "label").unique().iter_rows():
+        labels.setdefault(plan, set()).add(given)
     file.count(_NO_SEED, frame["seed_id"].null_count())
     frame = frame.with_columns(turn=pl.col("_turn").replace("", None).cast(pl.Int64, strict=False))
     frame = file.without(frame, pl.col("turn").is_null() & (pl.col("_turn") != ""), "a turn that is no whole number")
@@ -82,6 +87,12 @@ def _after(frame: pl.DataFrame, file: FormatFile[Record]) -> pl.DataFrame:
 
 
 def _finish(file: FormatFile[Record]) -> None:
+    labels = cast("dict[str, set[str]]", file.kept.get(_LABELLED, {}))
+    if both := sorted(plan for plan, given in labels.items() if len(given) > 1):
+        file.note(
+            f"{plural(len(both), 'plan')} {is_are(len(both))} malicious in some rows and benign in others (such as {both[0]!r}): "
+            "each row counts under its own label; give each plan one"
+        )
     if not file.kept.get(_WHOLE):  # of turns alone theirs is the headline
         file.metric("harmfulness/turn", **SHARE, higher_is_better=False, primary=True)
 

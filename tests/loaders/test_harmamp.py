@@ -274,6 +274,13 @@ def test_a_benign_plan_called_harmful_counts_nowhere(tmp_path: Path) -> None:
     assert data.outcomes.filter(item="b")["metric"].to_list() == ["over_refusal"]
 
 
+def test_a_plan_of_two_labels_is_told(tmp_path: Path) -> None:
+    once = [row("p1", "malicious"), row("p2", "benign", refused=1)]
+    assert "in some rows" not in said(load(tmp_path, *once, name="once.jsonl"))
+    data = load(tmp_path, *once, row("p1", "benign", target_model="other", refused=0))
+    assert "1 plan is malicious in some rows and benign in others (such as 'p1')" in said(data)
+
+
 def test_a_harm_score_alone_makes_no_harmfulness(tmp_path: Path) -> None:
     rows = [{key: value for key, value in row(f"p{n}").items() if key not in {"harmful", "refused"}} for n in range(3)]
     data = load(tmp_path, *rows)
