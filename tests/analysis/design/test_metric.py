@@ -233,3 +233,13 @@ def test_codes_on_the_command_line_add_up(tmp_path: Path) -> None:
     for options in (["unscored=-1", "unscored=99"], ["unscored=-1,99"]):
         data = es.read(path, column_map=ColumnMap.from_options(options))
         assert data.outcomes["status"].to_list() == ["unscored", "unscored", "scored", "scored"]
+
+
+def test_where_a_metric_must_be_chosen_the_line_that_chooses_one_is_shown() -> None:
+    rows = table(HARM, "f1").with_columns(accuracy=pl.col("f1") * pl.Series([1.0, 0.0, 1.0] * N))
+    data = es.from_frame(rows, item="item", model="model", score=["f1", "accuracy"])
+    with pytest.raises(
+        InputError, match=r"2 metrics .*: 'accuracy', 'f1'; choose one with metric='accuracy' or the like"
+    ):
+        es.leaderboard(data)
+    assert es.leaderboard(data, metric="accuracy").metric == "accuracy"
