@@ -18,6 +18,8 @@ from evalstats.loaders.binder import as_options
 from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
 from evalstats.loaders.column_map import MADE, NO_SCORE, ORDER, SCALES, ColumnMap, DeclaredMetric
+from evalstats.loaders.published_columns import COUNT_NAMES
+from evalstats.loaders.roles import words_of
 from evalstats.loaders.rows import MOST_KEYS, GroupCounter, Ranges
 from evalstats.loaders.sampled_column import SampledColumn, repeats_told_apart
 from evalstats.loaders.values import (
@@ -255,6 +257,12 @@ class Tidier:
         yield from self._presumed.notes()
         if unknown := self.unknown_metrics():
             yield unknown
+        counts = (name for name in self.binding.factors.values() if words_of(name) in COUNT_NAMES)
+        if self.map_.across == "model" and (counted := next(counts, None)) is not None:
+            yield (
+                f"each row is one item and counts alike, whatever {counted} holds; if rows are published shares of {counted} "
+                f"items each, give every model and task a row of its own with its {counted}"
+            )
         if self.rows_apart:
             yield (
                 "no column names items, so each row is one, of this table alone; where row k of every table is the same item: "

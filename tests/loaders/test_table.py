@@ -890,6 +890,13 @@ def test_a_last_row_that_sums_up_the_others_is_no_item(csv: Any, monkeypatch: py
     assert "rows that sum up others are no items and are left out: 1 ('Mean' in line 6)" in notes(data)
 
 
+def test_how_many_items_are_behind_a_row_is_no_weight_and_said_to_be_none(csv: Any) -> None:
+    board = "task,old,new,{}\nmaths,.6,.7,500\nlaw,.5,.6,300\n"
+    counted = csv(board.format("n"), "models=old,new", "item=task")
+    assert "each row is one item and counts alike, whatever n holds" in notes(counted)
+    assert "counts alike" not in notes(csv(board.format("year"), "models=old,new", "item=task"))
+
+
 def test_each_system_may_have_a_total(csv: Any) -> None:
     text = NAMED + "".join(f"{item},{model},1\n" for model in "ab" for item in ("q1", "q2", "Total"))
     assert set(csv(text).outcomes["item"]) == {"q1", "q2"}
