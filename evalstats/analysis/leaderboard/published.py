@@ -188,6 +188,8 @@ def _published(
     rows, from_ends = with_std_errors(rows)
     rows, from_counts = with_errors_of_shares(rows, chosen)
     notes = (*from_ends, *from_counts)
+    if from_counts and chosen.bounds is None:  # then they are taken as shares
+        chosen = replace(chosen, kind="proportion", low=0.0, high=1.0)
     whole = rows.filter(pl.col("task") == "")
     if (
         contrast != "task"
@@ -300,7 +302,7 @@ def _without(row: dict[str, object], metric: Metric) -> LeaderboardRow:
         lack = "no standard error is published"
     elif not std_error:
         lack = "its standard error is published as 0, which says that nothing was left to chance and cannot be believed"
-    why = f"{lack}, so where its {metric.name} stands is not known"
+    why = f"{lack}, so no rank in {metric.name} is known"
     return LeaderboardRow(
         name=str(row[PUBLISHED_ENTRY]),
         estimate=float(estimate) if isinstance(estimate, float) else None,
@@ -341,6 +343,7 @@ def _pairs(found: _Published, asked: RankingOptions, pairs: Sequence[tuple[int, 
         reach = critical
     else:
         p_adjusted = adjusted(p, asked.adjust)
+    span = np.inf if asked.metric.span is None else asked.metric.span
     return PairwiseDifferences(
         first=first,
         second=second,
@@ -349,8 +352,8 @@ def _pairs(found: _Published, asked: RankingOptions, pairs: Sequence[tuple[int, 
         df=np.full(len(pairs), np.nan),
         p_value=p,
         p_adjusted=p_adjusted,
-        conf_low=estimate - reach * std_error,
-        conf_high=estimate + reach * std_error,
+        conf_low=np.clip(estimate - reach * std_error, -span, span),
+        conf_high=np.clip(estimate + reach * std_error, -span, span),
         n_items=np.zeros(len(pairs), dtype=np.int64),
         n_clusters=None,
         critical=critical,

@@ -173,6 +173,11 @@ def test_the_standard_errors_of_shares_are_taken_from_their_n() -> None:
     shares = leaderboard(published([0.9, 0.5], [None, None], n=[100, 100]))
     assert shares.basis == "published scores and their n, each model's on its own"
     assert "scores with n, and" in shares.method_reason
+    # What is taken for a share has the bounds of one, as its score has.
+    assert (shares.about.low, shares.about.high, shares.scale) == (0.0, 1.0, 100.0)
+    far = leaderboard(published([1.0, 0.0], [None, None], n=[10, 10]))
+    assert far.row("m0").conf_high == 1.0
+    assert far.pairs[0].conf_high == 1.0
     # Points of no known range vary as they like.
     with pytest.raises(CannotAnswerError, match="of shares n is enough"):
         leaderboard(published([10.0, 20.0], [None, None], n=[100, 100]))
