@@ -269,7 +269,9 @@ def _headline(result: JudgeReport, favours: JudgeRow | None) -> str:
         case "below people":
             return f"Not fully: {who} agrees with {whose} less than {whose} agree among themselves"
         case "open":
-            return f"{who} is not shown to agree with {whose} as well as {whose} agree among themselves"
+            chance = best.conf_low is not None and best.conf_low <= 0
+            beyond = "beyond chance" if chance else f"as well as {whose} agree among themselves"
+            return f"{who} is not shown to agree with {whose} {beyond}"
         case "no second person":
             what = "verdict" if result.unit == "pair" else "rating"
             return f"{who} gives {whose}'s {what} on {_percent(best.raw)} of {result.unit}s"

@@ -331,7 +331,7 @@ def _judge_row(ratings: Ratings, name: str, over: Over) -> tuple[JudgeRow, Note 
         n_people=len(ratings.people),
         n_double=int(double.sum()),
         difference=difference,
-        standing="open" if note is not None else _standing(difference),
+        standing="open" if note is not None else _standing(difference, alpha),
         raw=against_most(lambda: raw_agreement(pairs, **within)),
         kappa=against_most(lambda: cohen_kappa(first, second, q, weights, **within)),
         ac1=against_most(lambda: gwet_ac1(pairs, **within)),
@@ -345,13 +345,16 @@ def _judge_row(ratings: Ratings, name: str, over: Over) -> tuple[JudgeRow, Note 
     return row, note
 
 
-def _standing(difference: Estimate | None) -> Standing:
+def _standing(difference: Estimate | None, alpha: Estimate) -> Standing:
+    """Return how a judge stands beside people; none stands as they do whose own agreement could be that of chance."""
     if difference is None:
         return "no second person"
     if difference.conf_low is None or difference.conf_high is None:
         return "open"
     if difference.conf_high < 0:
         return "below people"
+    if alpha.conf_low is None or alpha.conf_low <= 0:
+        return "open"
     if difference.conf_low > 0:
         return "above people"
     return "as people" if difference.conf_low > -_MARGIN else "open"

@@ -294,11 +294,11 @@ def _require_one_vocabulary(frame: pl.DataFrame, people: Sequence[str], judges: 
         rater: set(levels_of(frame.filter(pl.col("rater") == rater)["label"].drop_nulls()))
         for rater in (*people, *judges)
     }
-    for rater in judges or people:
+    for rater in (*judges, *people):
         others = [name for name in people if name != rater]
         theirs = set[str]().union(*(said[name] for name in others))
         if min(len(theirs), len(said[rater])) > 1 and theirs.isdisjoint(said[rater]):
-            who = "people" if judges else and_list(others)
+            who = "people" if rater in judges else and_list(others)
             raise InputError(
                 f"{who} say {comma_list(sorted(theirs), 4)}, and {rater} says {comma_list(sorted(said[rater]), 4)}: they "
                 "have no rating in common; give both the same words"

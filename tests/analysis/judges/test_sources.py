@@ -213,6 +213,30 @@ def test_raters_who_share_no_word_do_not_disagree_by_spelling() -> None:
         judges(es.from_ratings(rows))
 
 
+def test_people_who_share_no_word_are_refused_beside_a_judge_too() -> None:
+    said = {"j": ("1", "2"), "ann": ("0", "1"), "ben": ("bad", "good")}
+    rows = [(f"q{i}", who, words[(i + k) % 2]) for i in range(40) for k, (who, words) in enumerate(said.items())]
+    table = pl.DataFrame(rows, schema=["item", "rater", "value"], orient="row")
+    with pytest.raises(InputError, match="ben say bad, good, and ann says 0, 1: they have no rating in common"):
+        judges(es.from_ratings(table, humans=["ann", "ben"]))
+
+
+def test_a_judge_no_better_than_chance_stands_as_nobody() -> None:
+    """People who contradict each other are no measure that a judge passes by guessing."""
+    rng = np.random.default_rng(0)
+    rows: list[tuple[str, str, int]] = []
+    for i in range(200):
+        one = int(rng.integers(2))
+        rows += [(f"q{i}", "j", int(rng.integers(2))), (f"q{i}", "ann", one), (f"q{i}", "ben", 1 - one)]
+    table = pl.DataFrame(rows, schema=["item", "rater", "value"], orient="row")
+    found = judges(es.from_ratings(table, humans=["ann", "ben"]))
+    row = found.rows[0]
+    assert row.difference is not None
+    assert (row.difference.conf_low or 0.0) > 0
+    assert row.standing == "open"
+    assert found.document().headline == "j is not shown to agree with people beyond chance"
+
+
 def test_a_table_without_ratings_says_what_would_hold_them() -> None:
     with pytest.raises(
         InputError, match=r"no column is called value or label: .*value=COLUMN.*\. The table has id, x$"
