@@ -459,10 +459,7 @@ def _answer(
     refused = refusal(differences)
     if refused is not None:
         return _invalid(result, refused)
-    crossed = crossed_factors(paired, known, clusters, data.factor_names())
-    untested = (
-        [f"Not tested for dependence, since they vary within the clusters: {', '.join(crossed)}"] if crossed else []
-    )
+    untested = crossed_factors(paired, known, clusters, data.factor_names())
     copies = () if design.clusters else duplicate_notes(data, table.items, table.runs, table.metric)
     levels = tuple(row for name in split for row in by_level(design, name))
     in_no_row = [text for name in split for text in items_in_no_row(design, name, settings.by)]

@@ -409,14 +409,7 @@ def _by_labels(result: Comparison) -> Iterator[dict[str, Any]]:
     """Yield what the judge and people's labels say by themselves, where labels correct a judge."""
     account = result.labels
     if account is not None:
-        judge, labels = plural(account.n_judged, "item"), plural(account.n_labels, "item")
-        yield {
-            **_drawn(result, account.judged, "Judge alone", detail=judge, words="no interval: "),
-            "tone": "neutral",
-            "settled": False,
-        }
-        yield {
-            **_drawn(result, account.labels_only, "Labels alone", detail=labels, words="no interval: "),
-            "tone": "neutral",
-            "settled": False,
-        }
+        judged, labels = (account.judged, account.n_judged), (account.labels_only, account.n_labels)
+        for label, (found, n) in (("Judge alone", judged), ("Labels alone", labels)):
+            drawn = _drawn(result, found, label, detail=plural(n, "item"), words="no interval: ")
+            yield {**drawn, "tone": "neutral", "settled": False}

@@ -192,7 +192,15 @@ def missing_account(design: PairedDesign) -> Missing:
         ignorable=design.ignorable,
     )
     if not table.incomplete:
-        return replace(counted, explanation=_complete_words(table))
+        have, _ = table.counts()
+        short, words = int((have < have.max(axis=0)).sum()), "every item has a score on both sides"
+        if not short:
+            return replace(counted, explanation=f"{words}, in every trial")
+        fewer = (
+            f"{plural(short, 'item')} of one side or the other {'has' if short == 1 else 'have'} fewer trials than the rest, and "
+            "trials that no file holds are not filled in"
+        )
+        return replace(counted, explanation=f"{words}; {fewer}")
     run = table.n_scored + table.n_lost
     n_trials = table.steps or int(run[run > 0].min(initial=int(run.max())))
     codes, fixed = (tuple(map(table.codes, names)) for names in (design.clusters, design.partitions))
@@ -280,17 +288,6 @@ def _missing_so_far(design: PairedDesign) -> Missing:
         share_baseline=done.share_baseline,
         share_candidate=done.share_candidate,
         explanation=f"{watched}; of the items that both sides finished, {done.explanation}",
-    )
-
-
-def _complete_words(table: ScoreTable) -> str:
-    have, _ = table.counts()
-    short = int((have < have.max(axis=0)).sum())
-    if not short:
-        return "every item has a score on both sides, in every trial"
-    return (
-        f"every item has a score on both sides; {plural(short, 'item')} of one side or the other "
-        f"{'has' if short == 1 else 'have'} fewer trials than the rest, and trials that no file holds are not filled in"
     )
 
 

@@ -611,11 +611,13 @@ def usable_factors(codes: Mapping[str, Ints], n_units: int) -> dict[str, Ints]:
 
 def crossed_factors(
     table: ScoreTable, columns: Iterable[str], clusters: Sequence[str], names: Mapping[str, str]
-) -> list[str]:
-    """Return the factors that could make items dependent and vary within the declared clusters: these go untested."""
+) -> tuple[str, ...]:
+    """Say which factors could make items dependent and vary within the declared clusters, so that they go untested."""
     if not clusters:
-        return []
+        return ()
     unit = min((table.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
     others = [name for name in columns if name in table.items.columns and name not in clusters]
     usable = usable_factors({name: table.codes(name) for name in others}, len(unit))
-    return [label_of(name, names) for name, codes in usable.items() if not nested(unit, codes)]
+    crossed = [label_of(name, names) for name, codes in usable.items() if not nested(unit, codes)]
+    words = f"Not tested for dependence, since they vary within the clusters: {', '.join(crossed)}"
+    return (words,) if crossed else ()

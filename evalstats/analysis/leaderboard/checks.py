@@ -77,9 +77,7 @@ def dependence_of_lead(
     lead = ScoreTable.of_values(both, board.table.items.filter(pl.Series(keep)), board.metric)
     names = board.data.factor_names()
     rows = dependence(lead, board.groups, clusters, names=names, seed=asked.seed)
-    crossed = crossed_factors(lead, board.groups, clusters, names)
-    within = f"Not tested for dependence, since they vary within the clusters: {', '.join(crossed)}"
-    untested = (*board.ungrouped, *((within,) if crossed else ()))
+    untested = (*board.ungrouped, *crossed_factors(lead, board.groups, clusters, names))
     return rows, deciding_factor(lead, rows, fewest=MIN_CLUSTERS), untested
 
 
