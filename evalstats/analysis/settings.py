@@ -240,7 +240,9 @@ def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, An
             if isinstance(value, EvalData):  # tables in memory and those that ship have no file, or no digest of one
                 read = value.runs.filter(pl.col("source_digest").is_not_null(), pl.col("source") != "frame")
                 files[name] = from_here(read["source"].unique().sort().to_list())
-                finds_columns |= _has_found_columns(read)
+                # A table of one's own, in which a map says what the columns are.
+                configs = read.filter(pl.col("loader") == "table")["config"].drop_nulls().unique()
+                finds_columns |= any(json.loads(config).get("columns") for config in configs)
             continue
         try:
             written = _written(value)
@@ -251,12 +253,6 @@ def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, An
             options[name] = written
     told = tuple(unsaid)
     return Settings(question=question, options=options, files=files, unsaid=told, finds_columns=finds_columns)
-
-
-def _has_found_columns(runs: pl.DataFrame) -> bool:
-    """Whether a run's file is a table of one's own in which a map says what the columns are."""
-    configs = runs.filter(pl.col("loader") == "table")["config"].drop_nulls().unique()
-    return any(json.loads(config).get("columns") for config in configs)
 
 
 def _written(value: Any) -> Any:

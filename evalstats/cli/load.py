@@ -424,23 +424,17 @@ def two_sides(
     elif store is not None:
         data, (first, second) = load((), store=store, narrow=narrow, **reading), map(str, targets)
     else:
-        data, (first, second) = _two_files(targets, reading, trials_from_runs=trials_from_runs)
+        from evalstats.loaders.sides import as_sides, names_of_files
+
+        folders = targets if all(target.is_dir() for target in targets) else ()
+        parts = [load([target], alongside=folders, tell=False, **reading) for target in targets]
+        for line in problem_lines([problem for part in parts for problem in part.problems], full=reading["full"]):
+            say(line, quiet=reading["quiet"])
+        if trials_from_runs:
+            # Files that name no system are called after themselves (seed-1, seed-2): what was given as one side is one.
+            parts = [_one_system(part, name) for part, name in zip(parts, names_of_files(targets), strict=True)]
+        data, (first, second) = as_sides(targets, parts)
     return data.trials_from_runs() if trials_from_runs else data, (first, second)
-
-
-def _two_files(
-    targets: Sequence[Path], reading: Mapping[str, Any], *, trials_from_runs: bool
-) -> "tuple[EvalData, tuple[str, str]]":
-    from evalstats.loaders.sides import as_sides, names_of_files
-
-    folders = targets if all(target.is_dir() for target in targets) else ()
-    parts = [load([target], alongside=folders, tell=False, **reading) for target in targets]
-    for line in problem_lines([problem for part in parts for problem in part.problems], full=reading["full"]):
-        say(line, quiet=reading["quiet"])
-    if trials_from_runs:
-        # Files that name no system are called after themselves (seed-1, seed-2): what was given as one side is one.
-        parts = [_one_system(part, name) for part, name in zip(parts, names_of_files(targets), strict=True)]
-    return as_sides(targets, parts)
 
 
 def _one_system(part: "EvalData", name: str) -> "EvalData":

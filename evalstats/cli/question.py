@@ -95,7 +95,12 @@ def ask(question: Question, options: Sequence[Offered], *parts: Any, typed: Mapp
     quiet = showing.quiet or (failed and showing.output is not None)
     folder = showing.output
     if question.name == "overview" and folder is not None and (folder.is_dir() or not folder.suffix):
-        _write_pages(result, folder, quiet=quiet)
+        from evalstats.cli.output import say, step_line
+        from evalstats.report.overview import write_pages
+
+        with step_line(quiet=quiet) as on_step:
+            index = write_pages(result, folder, on_step=on_step)
+        say(f"written: {index} and {len(result.answers)} pages that it links", quiet=quiet)
     else:
         # What is saved holds no texts.
         shown = with_gate(result, gated) if showing.format is OutputStyle.JSON else page
@@ -125,15 +130,6 @@ def answer(call: Call, form: DataForm, options: Sequence[Offered], showing: Show
         if "on_step" in parameters:
             arguments["on_step"] = _counted(on_step)
         return function(**arguments), held
-
-
-def _write_pages(result: Any, folder: Path, *, quiet: bool) -> None:
-    from evalstats.cli.output import say, step_line
-    from evalstats.report.overview import write_pages
-
-    with step_line(quiet=quiet) as on_step:
-        index = write_pages(result, folder, on_step=on_step)
-    say(f"written: {index} and {len(result.answers)} pages that it links", quiet=quiet)
 
 
 def _counted(on_step: Callable[[str], None]) -> Callable[..., None]:

@@ -166,7 +166,13 @@ def labels_of(
     key = _key(rows, table)
     sides = _by_side(rows, table.systems)
     _check_scale(sides["value"], table)
-    _check_once(sides, key)
+    one = [*key, "side", *(["rater"] if "rater" in sides.columns else [])]
+    doubled = sides.select(one).is_duplicated()
+    if "rater" in sides.columns and doubled.any():
+        first = sides.filter(doubled).row(0, named=True)
+        raise InputError(
+            f"{int(doubled.sum()):,} labels repeat a rater and answer, such as {first['rater']!r} on {first['item']!r}"
+        )
     wanted = [pl.col("value").mean().alias("value")]
     if "label_prob" in sides.columns:
         wanted += [pl.col("label_prob").min().alias("low"), pl.col("label_prob").max().alias("high")]
@@ -299,16 +305,6 @@ def _check_scale(values: pl.Series, table: ScoreTable) -> None:
         raise InputError(
             f"labels run from {low:g} to {high:g}, and the scores from {scores.min():g} to {scores.max():g}: they are not of one "
             "scale; give labels on the scale of the scores"
-        )
-
-
-def _check_once(rows: pl.DataFrame, key: Sequence[str]) -> None:
-    one = [*key, "side", *(["rater"] if "rater" in rows.columns else [])]
-    doubled = rows.select(one).is_duplicated()
-    if "rater" in rows.columns and doubled.any():
-        first = rows.filter(doubled).row(0, named=True)
-        raise InputError(
-            f"{int(doubled.sum()):,} labels repeat a rater and answer, such as {first['rater']!r} on {first['item']!r}"
         )
 
 

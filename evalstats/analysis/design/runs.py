@@ -1,7 +1,7 @@
 """What the trials of an item are: draws of one run, chosen judges or seeds, or whole runs that stand for more; what runs add."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -347,15 +347,11 @@ def same_items_row(
     if found and design.shared:
         # What trials add to both cancels in the difference of each.
         apart = _difference(*found)
-        scores = [replace(apart, blocks=_zeros(apart)), apart]
+        scores = [replace(apart, blocks=lambda: (np.zeros_like(block) for block in apart)), apart]
     if not found or any(side.n_runs < 2 or any(np.isnan(block).any() for block in side) for side in scores):
         return None
     row = same_items_difference(*scores, conf_level=conf_level)
     return method_row(row, "other estimand", "for these very items, and new trials")
-
-
-def _zeros(like: ScoreBlocks) -> Callable[[], Iterator[Floats]]:
-    return lambda: (np.zeros_like(block) for block in like)
 
 
 def run_notes(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
-from evalstats.analysis.design.entries import ComparabilityGraph, ItemGroup
+from evalstats.analysis.design.entries import ComparabilityGraph
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, NewTask, PairRow
 from evalstats.analysis.result import shown_numbers
 from evalstats.document.model import Column, Figure, Table
@@ -137,7 +137,7 @@ def comparability(graph: ComparabilityGraph) -> Figure:
         for group in graph.groups
         if group.models[0] in kept and group.models[0] in names
     ]
-    names = {group.models[0]: _group_name(group) for group in groups}
+    names = {group.models[0]: comma_list(group.models, 1) for group in groups}
     shared = [edge for edge in graph.edges if edge.n_items and edge.first in names and edge.second in names]
     pairs = [(edge.first, edge.second, edge.n_items, edge.compared) for edge in shared]
     pairs += [(second, first, n, compared) for first, second, n, compared in pairs]
@@ -253,7 +253,3 @@ def _parts(rows: Sequence[LeaderboardRow], result: Leaderboard) -> list[str]:
         ranked = "ranks among them" if any(row.rank_low is not None for row in own) else "no ranks"
         headings[part] = f"Part {part}: {plural(len(own), 'model')}, {ranked}"
     return [headings[row.component] for row in rows]
-
-
-def _group_name(group: ItemGroup) -> str:
-    return comma_list(group.models, 1)

@@ -291,7 +291,7 @@ def _of_one(data: EvalData, name: str, asked: _Asked) -> Iterator[_Question]:
             ask=lambda: compare(data, first, second, seed=asked.seed, **given),
         )
     else:
-        yield _Question(name="score", benchmark=name, ask=lambda: _score(data, asked))
+        yield _Question(name="score", benchmark=name, ask=lambda: score(data, conf_level=asked.level))
     why_not = _no_scenarios(rows, len(systems))
     yield _Question(
         name="scenarios",
@@ -322,10 +322,6 @@ def _standings(data: EvalData, name: str, asked: _Asked) -> _Question:
     return _Question(
         name="leaderboard", benchmark=name, ask=lambda: leaderboard(data, seed=asked.seed, **asked.planned)
     )
-
-
-def _score(data: EvalData, asked: _Asked) -> Result:
-    return score(data, conf_level=asked.level)
 
 
 def _no_scenarios(rows: pl.DataFrame, n_systems: int) -> str:
