@@ -30,6 +30,7 @@ from evalstats.stats.mixed.design import (
     semidefinite_factor,
 )
 from evalstats.stats.mixed.distinct_rows import Distinct
+from evalstats.stats.mixed.linear_balanced import BalancedCore, balance_of
 from evalstats.stats.mixed.linear_elimination import Pieces, Scaling, StagedCore, cholesky, invert_lower
 from evalstats.stats.mixed.linear_stages import Slot, plan_elimination
 from evalstats.stats.mixed.trust_region import Minimum, minimise
@@ -37,6 +38,7 @@ from evalstats.stats.mixed.trust_region import Minimum, minimise
 _SPARSE_STEP = 1e-4  # of the differences by theta
 _CHUNK = 256  # columns solved for together
 _QR_WORK = 2e7  # multiplications up to which X is orthogonalised
+_LARGE = 20_000  # cells from which a balanced design is worth finding
 _DENSE_ENTRIES = 2e8  # numbers held by the elimination; beyond, sparse matrices
 _DENSE_SIZE = 4000  # effects in a dense remainder; beyond, sparse matrices
 _PARALLEL = 1e-9  # sine of the angle between a column of X and those before it that counts as 0
@@ -259,6 +261,14 @@ class SparseCore:
         return pieces, factor, scaled, spread
 
 
+def _core_of(design: MixedDesign, fixed: Distinct, response: Floats, within: float) -> StagedCore | SparseCore:
+    plan = plan_elimination(design)
+    too_large = plan.entries > _DENSE_ENTRIES or plan.middle_size + plan.outer_size > _DENSE_SIZE
+    if too_large:
+        return SparseCore(design, fixed, response, within)
+    return StagedCore(design, plan, fixed, response, within)
+
+
 class LinearPoint(NamedTuple):
     """The model at one theta: sigma and beta at their best for it, and the deviance."""
 
@@ -276,15 +286,14 @@ class LinearCriterion:
 
     def __init__(self, design: MixedDesign, *, reml: bool = True) -> None:
         self.design, self.reml = design, reml
-        self._fixed = _FixedPart(design)
+        balance = balance_of(design) if design.n_cells >= _LARGE else None
+        self._fixed = _FixedPart(design, orthogonal=balance is not None and balance.own_mean)
         scaled = self._scaled(design.response, design.within)
-        plan = plan_elimination(design)
-        too_large = plan.entries > _DENSE_ENTRIES or plan.middle_size + plan.outer_size > _DENSE_SIZE
-        self._core: StagedCore | SparseCore
-        if too_large:
-            self._core = SparseCore(design, self._fixed.rows, scaled, self._within)
+        self._core: BalancedCore | StagedCore | SparseCore
+        if balance is None:
+            self._core = _core_of(design, self._fixed.rows, scaled, self._within)
         else:
-            self._core = StagedCore(design, plan, self._fixed.rows, scaled, self._within)
+            self._core = BalancedCore(design, balance, self._fixed.rows, scaled, self._within)
 
     @property
     def df(self) -> int:
@@ -316,8 +325,12 @@ class LinearCriterion:
     def covariance(self, theta: Floats) -> Floats:
         """Covariance of beta given theta and sigma."""
         pieces, back = self._evaluate(theta), self._fixed.back_inverse
-        root = invert_lower(pieces.root)
-        return pieces.rss / self.df * self._scale**2 * back @ (root.T @ root) @ back.T
+        if isinstance(self._core, BalancedCore):
+            inverse = self._core.fixed_covariance(theta)
+        else:
+            root = invert_lower(pieces.root)
+            inverse = root.T @ root
+        return pieces.rss / self.df * self._scale**2 * back @ inverse @ back.T
 
     def deviance_at(self, theta: Floats, sigma: float) -> float:
         """Return the deviance for given sigma, in the unit of the response; beta is at its best."""
@@ -342,13 +355,19 @@ class LinearCriterion:
     def effects(self, theta: Floats) -> tuple[Floats, ...]:
         """Conditional modes (BLUPs) of every term, shape (n_levels, n_columns)."""
         core = self._core
-        found = effects(core, theta) if isinstance(core, StagedCore) else core.effects(theta)
+        if isinstance(core, BalancedCore):
+            found = core.effects(theta, effects(core.mean, core.turned(theta)))
+        else:
+            found = effects(core, theta) if isinstance(core, StagedCore) else core.effects(theta)
         return tuple(self._scale * b for b in found)
 
     def effect_covariances(self, theta: Floats) -> tuple[Floats, ...]:
         """Conditional covariances of the effects given theta, sigma and beta, shape (n_levels, n_columns, n_columns)."""
         core = self._core
-        found = effect_covariances(core, theta) if isinstance(core, StagedCore) else core.effect_covariances(theta)
+        if isinstance(core, BalancedCore):
+            found = core.effect_covariances(theta, effect_covariances(core.mean, core.turned(theta)))
+        else:
+            found = effect_covariances(core, theta) if isinstance(core, StagedCore) else core.effect_covariances(theta)
         variance = self._evaluate(theta).rss / self.df * self._scale**2
         return tuple(variance * v for v in found)
 
@@ -387,9 +406,12 @@ class LinearCriterion:
 
 
 class _FixedPart:
-    """X times R^-1, by distinct rows: with orthonormal columns where that is cheap and columns of unit length else."""
+    """X times R^-1, by distinct rows: with orthonormal columns where that is cheap and columns of unit length else.
 
-    def __init__(self, design: MixedDesign) -> None:
+    `orthogonal`: the columns are known to be so.
+    """
+
+    def __init__(self, design: MixedDesign, *, orthogonal: bool = False) -> None:
         found = design.fixed
         given, n = found.rows, found.of_cell.sums(design.count)
         p = given.shape[1]
@@ -397,12 +419,13 @@ class _FixedPart:
         _refuse_dependent(design, np.flatnonzero(lengths == 0.0))
         self._count, self._gram_inverse = design.count, np.eye(p)
         columns, self._back = given / lengths, np.diag(lengths)
-        if p > 1 and given.size * p <= _QR_WORK:
+        turning = p > 1 and not orthogonal
+        if turning and given.size * p <= _QR_WORK:
             root = np.sqrt(n)[:, None]
             orthonormal, triangle = np.linalg.qr(root * columns)
             _refuse_dependent(design, np.flatnonzero(np.abs(np.diag(triangle)) < _PARALLEL))
             columns, self._back = orthonormal / root, triangle * lengths
-        elif p > 1:
+        elif turning:
             factor, info = lapack.dpotrf(columns.T @ (n[:, None] * columns), lower=1, clean=1)
             _refuse_dependent(design, np.array([info - 1]) if info > 0 else np.empty(0))
             _refuse_dependent(design, np.flatnonzero(np.diag(factor) ** 2 < _PARALLEL_SQUARED))
