@@ -61,7 +61,7 @@ class Head:
     size: int
     data: bytes
 
-    @property
+    @cached_property
     def name(self) -> str:
         """File name without the folder, and without the ending of a packer."""
         return plain_name(self.path)
@@ -110,6 +110,11 @@ class Head:
     def keys(self) -> frozenset[str]:
         """Names of all members of the first JSON object that begin in the head."""
         return frozenset(partial_object(self._first_object)[1])
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names of the columns of a table, or of the members of the first JSON object."""
+        return frozenset(self.columns) or self.keys
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar, cast
@@ -64,6 +64,11 @@ UNSCORED: Final = pl.col("status") == "unscored"
 _BATCH: Final = 5_000
 
 
+@cache
+def _words(text: str) -> tuple[str, ...]:
+    return (*text.split(),)
+
+
 class Sign(msgspec.Struct, frozen=True):
     """What the first bytes of a file show where it is of a format.
 
@@ -89,20 +94,19 @@ class Sign(msgspec.Struct, frozen=True):
         """Say whether a file shows it; with `skip`, in what words a file that goes with results is passed over."""
         if head.shape not in self.shapes or not head.name.endswith(self.name):
             return None
+        found, some = head.names, _words(self.some)
+        if not found.issuperset(_words(self.keys)) or (some and found.isdisjoint(some)):
+            return None
+        if not found.isdisjoint(_words(self.without)) or not all(text in head.text for text in self.text):
+            return None
         if self.path and not re.search(self.path, head.path.absolute().as_posix()):
             return None
         if self.opening and not re.match(self.opening, head.text.lstrip()):
             return None
-        found = frozenset(head.columns) or head.keys
-        some = self.some.split()
-        if not found.issuperset(self.keys.split()) or (some and found.isdisjoint(some)):
-            return None
-        if not found.isdisjoint(self.without.split()) or not all(text in head.text for text in self.text):
-            return None
         alike = [next(filter(re.compile(pattern).fullmatch, sorted(found)), "") for pattern in self.like]
         if not all(alike):
             return None
-        shown = ", ".join([*self.keys.split(), *(name for name in some if name in found), *alike, *self.text])
+        shown = ", ".join([*_words(self.keys), *(name for name in some if name in found), *alike, *self.text])
         reason = self.skip or shown or self.name or ("its beginning" if self.opening else "the folders that it lies in")
         return Match(confidence=self.confidence, reason=reason, skip=bool(self.skip))
 

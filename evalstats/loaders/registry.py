@@ -635,15 +635,20 @@ def read(
         raise InputError(f"nothing could be read: {reasons}")
     data = combine(parts)
     data = data.where(**levels) if data.outcomes.height else data
-    unnamed = data.runs.filter(loader=TABLE.name, benchmark=DEFAULT_BENCHMARK)["source"].unique(maintain_order=True)
-    named = sum("benchmark" in item.source.given for item in planned)
-    if len(unnamed) and (named or (len(unnamed) > 1 and not any(item.source.given for item in planned))):
-        problems.append(unnamed_benchmarks(unnamed.to_list(), named))
-    tables = data.runs.filter(loader=TABLE.name)
-    if tables.height:
-        problems.extend(names_alike(tables["source"][0], tables["model"].unique().drop_nulls().to_list()))
+    if (data.runs["loader"] == TABLE.name).any():
+        problems.extend(_doubts_of_tables(data.runs.filter(loader=TABLE.name), [item.source for item in planned]))
     problems.extend(same_votes(data.comparisons))
     return replace(data, problems=(*problems, *data.problems))
+
+
+def _doubts_of_tables(runs: pl.DataFrame, sources: Sequence[Source]) -> Iterator[Problem]:
+    """Yield what a reader should know of the runs of tables: benchmarks without a name, and names of models that are alike."""
+    unnamed = runs.filter(benchmark=DEFAULT_BENCHMARK)["source"].unique(maintain_order=True)
+    named = sum("benchmark" in source.given for source in sources)
+    if len(unnamed) and (named or (len(unnamed) > 1 and not any(source.given for source in sources))):
+        yield unnamed_benchmarks(unnamed.to_list(), named)
+    if runs.height:
+        yield from names_alike(runs["source"][0], runs["model"].unique().drop_nulls().to_list())
 
 
 def _without_results(paths: Iterable[str | Path]) -> str:
@@ -693,6 +698,8 @@ def read_source(
 
 def _narrowed(outcomes: pl.DataFrame, *, coded: bool, without: Collection[str]) -> pl.DataFrame:
     """Return the rows with names as categories where `coded`, and nulls for the columns that are not wanted."""
+    if not (coded or without):
+        return outcomes
     nothing = [pl.lit(None, dtype=dtype).alias(name) for name, dtype in outcomes.schema.items() if name in without]
     names = [outcomes[name] for name in ("run", "model", "system") if coded]
     categories = [

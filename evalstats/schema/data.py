@@ -452,7 +452,7 @@ def same_votes(comparisons: pl.DataFrame) -> list[Problem]:
     A vote is the same if its id (or number), item, models, outcome, rater, judge and session are. Small runs (fewer than 20
     votes) may agree by chance and are passed over.
     """
-    sizes = dict(combinations_in(comparisons, ["run"]).iter_rows())
+    sizes = dict(combinations_in(comparisons, ["run"]).iter_rows()) if comparisons.height else {}
     large = [run for run, n in sizes.items() if n >= _SAME_FROM]
     if len(large) < 2:
         return []

@@ -22,6 +22,8 @@ _MOST_TIMES: Final = 100
 # What one block of a file may take.
 BLOCK_BYTES: Final = 64 << 20
 _VIEW_BYTES: Final = 16
+# Dtypes of columns that most often hold one value.
+_OF_NAMES: Final = (pl.String, pl.Int64, pl.Categorical)
 _SIZE: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) *([KMGT])(?:i?B)?", re.IGNORECASE)
 _POWERS: Final = {"K": 10, "M": 20, "G": 30, "T": 40}
 _INSTEAD: Final = "read fewer rows or columns, put the results into a store (`evalstats ingest`), or"
@@ -35,12 +37,18 @@ def held_bytes(frame: pl.DataFrame) -> int:
     """
     if not frame.height:  # most tables of a file; a column's dtype costs more to ask for than to add up
         return 0
-    return int(frame.estimated_size()) + sum(_overhead(series) for series in frame.iter_columns())
+    return sum(map(_bytes_of, frame.iter_columns()))
+
+
+def _bytes_of(series: pl.Series) -> int:
+    return int(series.estimated_size()) + _overhead(series)
 
 
 def _overhead(series: pl.Series) -> int:
     """Return what a column takes, or will where it is written out as text, beside what Polars estimates."""
     dtype = series.dtype
+    if dtype == pl.String:  # as most are
+        return _VIEW_BYTES * len(series)
     if isinstance(dtype, pl.Categorical | pl.Enum):
         return _VIEW_BYTES * len(series) + int(series.cast(pl.Categorical).cat.len_bytes().sum())
     if isinstance(dtype, pl.Struct):
@@ -49,7 +57,7 @@ def _overhead(series: pl.Series) -> int:
         if series.null_count() == len(series):  # as most are, and to add up nothing takes long
             return 0
         return _VIEW_BYTES * int(series.list.len().sum())
-    return _VIEW_BYTES * len(series) if isinstance(dtype, pl.String | pl.Binary) else 0
+    return _VIEW_BYTES * len(series) if isinstance(dtype, pl.Binary) else 0
 
 
 def pieces(frame: pl.DataFrame, most_bytes: int) -> Iterator[pl.DataFrame]:
@@ -71,8 +79,8 @@ class HeldOnce:
     """Lets the parts of a table share what they have alike: a column of nulls, or of one value on every row, is held once.
 
     A cell of text takes 16 bytes even where it is null, and most of the columns of outcomes hold nothing or one name. Each
-    column of a part is in one piece: a table whose columns are cut at other rows is copied whole when rows are chosen.
-    `n_bytes` is what all parts take so far.
+    column of a part is in one piece: a table whose columns are cut at other rows is copied whole when rows are chosen. A single
+    row has nothing to share. `n_bytes` is what all parts take so far.
 
     >>> once = HeldOnce()
     >>> first, second = (once.of(pl.DataFrame({"task": ["a"] * n, "item": ["q"] * n})) for n in (3, 2))
@@ -86,22 +94,21 @@ class HeldOnce:
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the same rows, their columns of one value drawn from those of earlier parts."""
+        if frame.height == 1:
+            self.n_bytes += held_bytes(frame)
+            return frame
         return pl.DataFrame([self._held(column.rechunk()) for column in frame.iter_columns()])
 
     def _held(self, column: pl.Series) -> pl.Series:
-        nothing = column.null_count() == len(column)
-        shared = nothing or (
-            isinstance(column.dtype, pl.String | pl.Int64 | pl.Categorical)
-            and column[0] == column[-1]
-            and is_constant(column)
-        )
-        key = ("" if nothing else column.name, column.dtype)
-        known = self._known.get(key) if shared else None
-        if known is not None and len(known) >= len(column) and (nothing or known[0] == column[0]):
-            return known.head(len(column)).alias(column.name)
-        if shared:
+        n, dtype = len(column), column.dtype
+        nothing = column.null_count() == n
+        if nothing or (isinstance(dtype, _OF_NAMES) and column[0] == column[-1] and is_constant(column)):
+            key = ("" if nothing else column.name, dtype)
+            known = self._known.get(key)
+            if known is not None and len(known) >= n and (nothing or known[0] == column[0]):
+                return known.head(n).alias(column.name)
             self._known[key] = column
-        self.n_bytes += held_bytes(column.to_frame())
+        self.n_bytes += _bytes_of(column)
         return column
 
 

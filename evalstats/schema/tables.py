@@ -159,9 +159,14 @@ def check_table(frame: object, table: TableName, *, source: str = "", keyed: boo
     """
     data = as_polars(frame)
     where = f"{source}: {table}" if source else table
-    checked = [_checked_column(data, column, where) for column in TABLES[table]]
-    factors = [_checked_factor(data[name]) for name in factor_columns(data, table)]
-    result = pl.DataFrame([*checked, *factors])
+    given = {series.name: series for series in data.iter_columns()}
+    checked = [
+        _missing(data, column, where)
+        if (series := given.pop(column.name, None)) is None
+        else _checked(series, column, where)
+        for column in TABLES[table]
+    ]
+    result = pl.DataFrame([*checked, *map(_checked_factor, given.values())])
     if table == "outcomes":
         _check_status(result, where)
     if keyed:
@@ -171,7 +176,7 @@ def check_table(frame: object, table: TableName, *, source: str = "", keyed: boo
 
 def _standard_series(column: GlossaryColumn, values: list[object]) -> pl.Series:
     if isinstance(column.dtype, pl.List):
-        return _list_series(column, values)
+        return lists_of_texts(column.name, values)
     if column.dtype == pl.String:
         return _text_series(column.name, values)
     try:
@@ -180,7 +185,7 @@ def _standard_series(column: GlossaryColumn, values: list[object]) -> pl.Series:
         return pl.Series(column.name, values, strict=False)  # check_table names the value that does not fit
 
 
-def _list_series(column: GlossaryColumn, values: list[object]) -> pl.Series:
+def lists_of_texts(name: str, values: Sequence[object]) -> pl.Series:
     """Make lists of texts: each that differs once, since Polars takes them one by one and rows seldom differ in them."""
     place_of: dict[tuple[str, ...] | None, int] = {}
     places = [
@@ -189,16 +194,16 @@ def _list_series(column: GlossaryColumn, values: list[object]) -> pl.Series:
     ]
     listed = [None if each is None else list(each) for each in place_of]
     try:
-        distinct = pl.Series(column.name, listed, dtype=column.dtype)
+        distinct = pl.Series(name, listed, dtype=pl.List(pl.String))
     except UnicodeEncodeError:
         whole = [None if each is None else [HALF_CHARACTER.sub("\ufffd", text) for text in each] for each in listed]
-        distinct = pl.Series(column.name, whole, dtype=column.dtype)
+        distinct = pl.Series(name, whole, dtype=pl.List(pl.String))
     return distinct.gather(places)
 
 
 def factor_series(name: str, values: list[object]) -> pl.Series:
     """Return values as a factor: whole numbers, numbers or booleans where all are, else text."""
-    kinds = {type(value) for value in values if value is not None}
+    kinds = {*map(type, values)} - {type(None)}
     if kinds == {int, float}:
         return pl.Series(name, values, dtype=pl.Float64, strict=False)
     if kinds in ({float}, {bool}) or (kinds == {int} and _fits_int64(values)):
@@ -220,17 +225,20 @@ def _text_series(name: str, values: list[object]) -> pl.Series:
 
 
 def _fits_int64(values: list[object]) -> bool:
-    return all(value is None or -(1 << 63) <= cast("int", value) < 1 << 63 for value in values)
+    whole = cast("list[int]", [value for value in values if value is not None])
+    return min(whole) >= -(1 << 63) and max(whole) < 1 << 63
 
 
-def _checked_column(data: pl.DataFrame, column: GlossaryColumn, where: str) -> pl.Series:
-    if column.name not in data.columns:
-        if column.required and column.fill is None and data.height:
-            raise InputError(
-                f"{where}: column {column.name!r} is missing ({column.meaning}); have {', '.join(data.columns)}"
-            )
-        return _filled(column).new_from_index(0, data.height)
-    series = _cast(data[column.name], column, where)
+def _missing(data: pl.DataFrame, column: GlossaryColumn, where: str) -> pl.Series:
+    if column.required and column.fill is None and data.height:
+        raise InputError(
+            f"{where}: column {column.name!r} is missing ({column.meaning}); have {', '.join(data.columns)}"
+        )
+    return _filled(column).new_from_index(0, data.height)
+
+
+def _checked(given: pl.Series, column: GlossaryColumn, where: str) -> pl.Series:
+    series = _cast(given, column, where)
     if series.null_count():
         if column.fill is not None:
             series = series.fill_null(column.fill)
@@ -304,8 +312,11 @@ def _cast(series: pl.Series, column: GlossaryColumn, where: str) -> pl.Series:
         raise InputError(other) from error
     if cast_series.dtype != column.dtype:  # Polars casts the fields of a struct
         raise InputError(other)
+    is_cut = column.dtype.is_integer() and series.dtype.is_float()
+    if cast_series.null_count() == series.null_count() and not is_cut:
+        return cast_series
     lost = cast_series.is_null() & series.is_not_null()
-    if column.dtype.is_integer() and series.dtype.is_float():
+    if is_cut:
         lost |= (cast_series != series).fill_null(value=False)  # a cast cuts 1.5 to 1
     if lost.any():
         expected = f"is not {column.dtype}"
@@ -382,6 +393,8 @@ def _checked_factor(series: pl.Series) -> pl.Series:
 
 def _check_status(data: pl.DataFrame, where: str) -> None:
     scored = data["status"] == "scored"
+    if scored.all() and not data["score"].null_count():
+        return
     empty = scored & data["score"].is_null()
     if empty.any():
         row = empty.arg_true()[0]
@@ -408,6 +421,8 @@ def is_constant(column: pl.Series) -> bool:
     """Whether all rows have one value, or none has any."""
     if nulls := column.null_count():
         return nulls == len(column)
+    if len(column) < 2:
+        return True
     flags = column.flags
     if len(column) and (flags["SORTED_ASC"] or flags["SORTED_DESC"]):  # as what Polars filled with one value is
         return bool(column[0] == column[-1])
@@ -438,9 +453,9 @@ def combinations_in(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     [(1, 'x', 2), (1, 'y', 1)]
     """
     varying = [name for name in names if not is_constant(frame[name])]
-    alike = frame.select(names).head(1)
     if not varying:
-        return alike.with_columns(pl.lit(frame.height).alias("len"))
+        alike = frame[list(names)].head(1)
+        return alike.hstack([pl.Series("len", [frame.height] * alike.height, dtype=pl.get_index_type())])
     hashed = frame.select(varying).hash_rows(seed=0).alias("hash").to_frame().with_row_index("row")
     counted = hashed.group_by("hash").agg(pl.col("row").first(), pl.len()).sort("row")
     return frame.select(names)[counted["row"]].with_columns(counted["len"])
