@@ -165,7 +165,7 @@ def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.D
         places = [line, *(row_ends + line + 1).tolist()][: len(row_ends) + (not has_end)]
         n_breaks, n_returns = len(row_ends), int(np.count_nonzero(marks[line_ends[row_ends] - 1] == ord("\r")))
     # What is in no cell is a mark; of two quotes inside a cell one is kept.
-    n_kept = sum(int(column.str.len_bytes().sum()) for column in frame.iter_columns())
+    n_kept = sum(frame.select(pl.all().str.len_bytes().cast(pl.Int64).sum()).row(0))
     n_doubled = int(np.count_nonzero(quotes[1:-1:2] + 1 == quotes[2::2]))
     n_delimiters = len(raw) - n_kept - len(quotes) + n_doubled - n_breaks - n_returns
     if frame.height != len(places) or n_delimiters != len(places) * (n_columns - 1):
@@ -174,14 +174,11 @@ def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.D
     is_plain = text.isascii() and np.count_nonzero(marks <= ord(" ")) == n_plain + n_spaces
     if not is_plain or frame.height != n_lines or (quote is not None and delimiter <= " "):
         return _stripped(frame), places, n_lines
-    blank = [n for n, cells in zip(frame.columns, frame.iter_columns(), strict=True) if n_spaces and _ends_blank(cells)]
+    ends = pl.all().str.starts_with(" ") | pl.all().str.ends_with(" ")
+    blank = [name for name, found in frame.select(ends.any()).row(0, named=True).items() if found] if n_spaces else []
     if len(quotes) and (quotes[1::2] == quotes[::2] + 1).any():
         blank = frame.columns
-    return _stripped(frame, blank), places, n_lines
-
-
-def _ends_blank(cells: pl.Series) -> bool:
-    return cells.str.starts_with(" ").any() or cells.str.ends_with(" ").any()
+    return _stripped(frame, blank) if blank else frame, places, n_lines
 
 
 def _check_width(path: Path, line: int, cells: Sequence[str], n_columns: int) -> None:
