@@ -20,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Final, cast
 
+import numpy as np
 import polars as pl
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -114,28 +115,22 @@ class LmEvalSamples:
         shared = self._identified(known, places, path).with_columns(locator=beside + places)
         filters: list[str] = shared["filter"].to_list()
         makings = [*zip(filters, map(self._generations, known["resps"]), strict=True)]
-        known_trials = {making: self._trials(*making) for making in {*makings}}
-        trials = [known_trials[making] for making in makings]
+        trials = {making: self._trials(*making) for making in {*makings}}
         shared = shared.with_columns(
-            pl.Series("trial", [trial for trial, _ in trials], dtype=pl.Int64),
-            pl.Series("n_trials", [n for _, n in trials], dtype=pl.Int64),
+            pl.Series("trial", [trials[making][0] for making in makings], dtype=pl.Int64),
+            pl.Series("n_trials", [trials[making][1] for making in makings], dtype=pl.Int64),
         )
         names = self._metric_names(samples, known["metrics"], filters)
-        values = dict(block.named({name: name for name in dict.fromkeys(chain.from_iterable(names))}))
-        cells = [(at, name) for at, some in enumerate(names) for name in some]
-        held = [values[name][at] for at, name in cells]
-        said = states(
-            [
-                value if type(value) is float and math.isfinite(value) and name != BYPASS else read_value(name, value)
-                for (_, name), value in zip(cells, held, strict=True)
-            ]
-        )
+        named = [*chain.from_iterable(names)]
+        values = {metric: _read(metric, held) for metric, held in block.named({name: name for name in named})}
+        said = states([values[name][at] for at, some in enumerate(names) for name in some])
         parts = said["n_trials"] if "n_trials" in said.columns else pl.lit(None, pl.Int64)
-        metric = pl.Series([name for _, name in cells], dtype=pl.String)
+        metric = pl.Series(named, dtype=pl.String)
         is_likelihood = (metric == "perplexity") & pl.col("score").is_not_null()
+        if len(named) > len(samples):
+            shared = shared[[at for at, some in enumerate(names) for _ in some]]
         frame = (
-            shared[[at for at, _ in cells]]
-            .hstack(said.drop("n_trials", strict=False))
+            shared.hstack(said.drop("n_trials", strict=False))
             .with_columns(parts.alias("parts"), *(pl.lit(value).alias(name) for name, value in self._common.items()))
             .with_columns(
                 trial=pl.when(pl.col("parts").fill_null(1) < 2).then("trial"),
@@ -231,9 +226,22 @@ class LmEvalSamples:
                 names = _texts_in([name for name in held if name not in FIXED_KEYS and _could_be_value(held[name])])
             elif listed != last:
                 last, names = cast("object", listed), _texts_in(cast("object", listed))
-            published = [name.partition(",")[0] for name in self._metrics if _filter_of(name) == label]
-            found.append(names or published or ["unnamed"])
+            found.append(names or self._published(label) or ["unnamed"])
         return found
+
+    def _published(self, label: str) -> list[str]:
+        return [name.partition(",")[0] for name in self._metrics if _filter_of(name) == label]
+
+
+def _read(metric: str, values: list[object]) -> Sequence[Said]:
+    """Read a metric's values of all samples of a block."""
+    if (
+        metric != BYPASS
+        and {*map(type, values)} == {float}
+        and np.isfinite(numbers := cast("list[float]", values)).all()
+    ):
+        return numbers
+    return [read_value(metric, value) for value in values]
 
 
 def _texts_in(listed: object) -> Sequence[str]:
@@ -398,8 +406,10 @@ def _outcomes(path: Path, source: Source, reader: LmEvalSamples) -> Iterator[Fra
             if passed == len(samples):
                 continue
             every = RecordBlock(samples).at("metrics")
-            fits = every.count(first) == len(every) or {*chain.from_iterable(map(_texts_in, every))} <= {*listed}
-            if not whole and not (fits and all(isinstance(names, list) for names in every)):
+            fits = every.count(first) == len(every) or (
+                {*chain.from_iterable(map(_texts_in, every))} <= {*listed} and {*map(type, every)} == {list}
+            )
+            if not (whole or fits):
                 break
             n_read += len(samples)
             frame = reader.frame(samples[passed:], records.locators[passed:], path, beside)
