@@ -24,12 +24,13 @@ from msgspec import UNSET, Struct, UnsetType
 
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
 from evalstats.loaders.typed_records import Other, Plain
-from evalstats.loaders.values import as_list, as_number, as_text, dicts, first_line, numbers_of, text_of, times_of
-from evalstats.schema.tables import TABLES, columns_of_rows
+from evalstats.loaders.values import as_list, as_number, as_text, dicts, first_line, numbers_of, text_of, units_of_times
+from evalstats.schema.tables import TABLES, columns_of_rows, lists_of_texts
 
 T = TypeVar("T")
 _COUNTED: Final = ("_n_", "length_")
-_AS_JSON: Final = msgspec.json.Encoder().encode
+_IS_SCORED: Final = pl.Series("status", ["scored"])
+_NOTHING: Final = pl.Series([None], dtype=pl.String)
 
 
 class InEvery(Struct, frozen=True):
@@ -66,7 +67,7 @@ def counts(values: list[object]) -> pl.Series:
 
 def times(values: list[object]) -> pl.Series:
     """Return times in UTC as a column, from ISO 8601 or counts since 1970; what is none is null."""
-    return times_of(series(values))[0]
+    return units_of_times(series(values))[0]
 
 
 # Columns whose cells may hold anything in a file: what does not fit is null.
@@ -83,7 +84,7 @@ def number(value: object, low: float | None = None, high: float | None = None) -
     >>> number(0.5), number("high")["status_reason"], number(11, 0, 10)["status_reason"]
     (0.5, 'the score is no number', 'the score lies outside 0 to 10')
     """
-    found = None if isinstance(value, bool) else as_number(value)
+    found = None if value is True or value is False else as_number(value)
     if found is None:
         return unscored("there is no score" if value is None else "the score is no number", held(value))
     if (low is not None and found < low) or (high is not None and found > high):
@@ -141,8 +142,8 @@ def states(said: Sequence[Said]) -> pl.DataFrame:
 
 
 def _scored(scores: pl.Series) -> pl.DataFrame:
-    nothing = pl.lit(None, dtype=pl.String)
-    return pl.select(status=pl.lit("scored"), status_reason=nothing, score=scores, value_raw=nothing)
+    status, nothing = (each.new_from_index(0, len(scores)) for each in (_IS_SCORED, _NOTHING))
+    return pl.DataFrame([status, nothing.alias("status_reason"), scores.alias("score"), nothing.alias("value_raw")])
 
 
 def texts(values: Sequence[object]) -> pl.Series:
@@ -186,9 +187,12 @@ def numbers(values: Sequence[object], low: float | None = None, high: float | No
 
 def each_once(values: Sequence[object], say: Callable[[object], T]) -> list[T]:
     """Return what is said of each value; one that comes again is looked at once."""
-    if {*map(type, values)} <= {str, type(None)}:
+    kinds = {*map(type, values)}
+    if kinds <= {str, type(None)}:
         words = {value: say(value) for value in {*values}}
         return [words[value] for value in values]
+    if kinds.isdisjoint(_PLAIN):  # a list is none of another
+        return [*map(say, values)]
     known: dict[object, T] = {}
     found: list[T] = []
     for value in values:
@@ -228,6 +232,8 @@ def verdict(value: object) -> Said:
     >>> verdict(True), verdict(0), verdict(None)["status"]
     (1.0, 0.0, 'unscored')
     """
+    if value is True or value is False:
+        return float(value)
     found = as_number(value)
     if found in (0.0, 1.0):
         return found
@@ -288,9 +294,7 @@ def _errors(values: Sequence[object]) -> pl.Series:
 
 
 def _tags(values: Sequence[object]) -> pl.Series:
-    labels = [[label for part in as_list(value) if (label := as_text(part))] for value in values]
-    # Polars takes twenty times as long for lists of Python.
-    return pl.Series([_AS_JSON(each).decode() for each in labels], dtype=pl.String).str.json_decode(pl.List(pl.String))
+    return lists_of_texts("tags", [[text for part in as_list(each) if (text := as_text(part))] for each in values])
 
 
 # What a column is read with; a factor is numbers, true and false, or text.
@@ -343,7 +347,7 @@ def _at(records: Sequence[object], path: str, absent: object) -> list[object]:
     whole = told and any(isinstance(record, dict) and path in record for record in records)
     for name in [path] if whole else path.split("."):
         records = _members(records, name, absent)
-    return list(records)
+    return cast("list[object]", records)
 
 
 def _members(values: Sequence[object], name: str, absent: object) -> list[object]:

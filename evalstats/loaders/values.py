@@ -416,20 +416,28 @@ def units_of_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 def _text_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Read times in text: in the common forms as a whole, in any other one by one."""
-    counts = values.str.contains(_COUNT).fill_null(value=False)
+    text = pl.col("text")
+    patterns = {"count": _COUNT, "common": _ISO_TIME, "zoned": _ZONE}
+    shapes = (text.str.contains(pattern).fill_null(value=False).alias(name) for name, pattern in patterns.items())
+    seen = values.alias("text").to_frame().with_columns(shapes)
+    counts, zoned = seen["count"], seen["zoned"]
     if counts.all():
         return units_of_times(values.cast(pl.Float64))
-    common = values.str.contains(_ISO_TIME).fill_null(value=False)
-    zoned = values.str.contains(_ZONE).fill_null(value=False)
-    plain = values.set(~common, None).str.replace(" ", "T", literal=True)
-    formed = plain.set(zoned, None).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
-    read = formed.dt.replace_time_zone("UTC")
+    plain = pl.when("common").then(text).str.replace(" ", "T", literal=True)
+    ways: list[pl.Expr] = []
+    if not zoned.all():
+        formed = pl.when(~pl.col("zoned")).then(plain)
+        formed = formed.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+        ways.append(formed.dt.replace_time_zone("UTC"))
     if zoned.any():
-        with_zone = plain.set(~zoned, None).str.replace("Z$", "+00:00")
-        read = read.fill_null(
-            with_zone.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", strict=False, time_zone="UTC")
-        )
-    units = pl.select(pl.when(read.is_not_null()).then(pl.lit("dates"))).to_series()
+        formed = pl.when("zoned").then(plain).str.replace("Z$", "+00:00")
+        formed = formed.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", strict=False, time_zone="UTC")
+        ways.append(formed)
+    read = seen.select(pl.coalesce(ways).alias(values.name)).to_series()
+    units = pl.Series(["dates"]).new_from_index(0, len(read))
+    if not read.null_count():
+        return read, units
+    units = units.set(read.is_null(), None)
     if counts.any():
         by_count, unit = units_of_times(values.set(~counts, None).cast(pl.Float64, strict=False))
         read, units = read.fill_null(by_count), units.fill_null(unit)

@@ -60,7 +60,7 @@ class _Reader:
         """Put spans together by trace; the end of the file tells what they say."""
         if self.file.head.shape == "text":
             event |= {name: cell_value(event[name]) for name in _CELLS if name in event}
-        for name in [name for name in event if name.startswith(_SPREAD)]:
+        for name in [name for name in event if "." in name and name.startswith(_SPREAD)]:
             member, _, key = name.partition(".")
             event[member] = {**as_dict(event.get(member)), key: event.pop(name)}
         event_id, experiment = as_text(event.get("id")), as_text(event.get("experiment_id")) or ""

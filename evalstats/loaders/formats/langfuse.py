@@ -47,6 +47,8 @@ def _with_scores(rows: list[Row], file: File) -> tuple[Sequence[Row], pl.Series]
 def _mean(value: object) -> Said | UnsetType:
     """Return the number among scores of one name, or their mean; lists of scores are JSON in delimited text."""
     values = as_list(cell_value(value))
+    if len(values) == 1 and type(values[0]) is float:
+        return number(values[0])
     numbers = [found for each in values if isinstance(each, int | float) and (found := as_number(each)) is not None]
     if not values:
         return UNSET

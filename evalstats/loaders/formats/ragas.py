@@ -52,6 +52,8 @@ _LOOKED_AT: Final = 1_000
 _NO_SCORE: Final = "{n} scores are empty or NaN: Ragas drops from its averages what its judge could not score; unscored"
 _CHAT: Final = "{n} conversations are text with the answers in it, so that no two models pair; write JSON Lines"
 _WRITTEN: Final = ("[{'content'", '[{"content"', "[HumanMessage(")
+_NOTHING: Final = frozenset({"", "nan", "none", "null"})
+_LONGEST_EMPTY: Final = max(map(len, _NOTHING))
 _EMPTY: Final = "Ragas gave no score (NaN)"
 _SHAPES: Final = (*RECORDS, "text")
 
@@ -134,7 +136,10 @@ def _setting(rows: list[Row], levels: list[str], file: FormatFile[Row]) -> tuple
 
 
 def _first(record: Row, names: tuple[str, ...]) -> object:
-    return next((value for name in names if not _is_empty(value := record.get(name))), None)
+    for name in names:
+        if not _is_empty(value := record.get(name)):
+            return value
+    return None
 
 
 def _said(question: object) -> object:
@@ -156,7 +161,7 @@ def _score(value: object) -> Said:
 
 def _is_empty(value: object) -> bool:
     if isinstance(value, str):
-        return not value or (len(value) <= len("none") and value.strip().lower() in {"", "nan", "none", "null"})
+        return len(value) <= _LONGEST_EMPTY and value.strip().lower() in _NOTHING
     return value is None or (isinstance(value, float) and isnan(value))
 
 

@@ -17,6 +17,7 @@ from evalstats.loaders.values import as_dict, as_text, dicts, first_line, get
 _REFERENCE: Final = re.compile(r"weave://.*?/object/(?P<name>[^:/]+):(?P<digest>[^/]+)(?:/.*)?")
 _OPERATION: Final = re.compile(r"(?:.*/op/)?Evaluation\.predict_and_score(?::.*)?")
 _DEEPEST: Final = 4
+_NUMBERS: Final = (int, float)
 _TEXTS: Final = "{n} values of scorers are texts or lists and no scores"
 _OTHER_CALLS: Final = "{n} calls are not predict_and_score and are skipped"
 
@@ -84,20 +85,21 @@ def _call(record: Row, file: File) -> Iterator[Sample]:
 
 
 def _scores(common: Row, scores: object, failed: str | None, file: File) -> Sample:
-    outcomes = [*dict(_leaves("", scores, file)).items()]
-    return common, outcomes or InEvery(unscored(failed or "the scorers gave no value", error=bool(failed)))
+    outcomes: dict[str, Said] = {}
+    _take_leaves(outcomes, "", scores, file)
+    return common, [*outcomes.items()] or InEvery(unscored(failed or "the scorers gave no value", error=bool(failed)))
 
 
-def _leaves(name: str, value: object, file: File, deep: int = 0) -> Iterator[tuple[str, Said]]:
+def _take_leaves(found: dict[str, Said], name: str, value: object, file: File, deep: int = 0) -> None:
     if isinstance(value, dict) and deep < _DEEPEST:
         for key, part in as_dict(cast("object", value)).items():
-            yield from _leaves(f"{name}/{key}" if name else key, part, file, deep + 1)
+            _take_leaves(found, f"{name}/{key}" if name else key, part, file, deep + 1)
     elif isinstance(value, bool):
-        yield name, verdict(value)
+        found[name] = verdict(value)
     elif value is None and name:
-        yield name, unscored("the scorer gave no value")
-    elif isinstance(value, int | float):
-        yield name, number(value)
+        found[name] = unscored("the scorer gave no value")
+    elif isinstance(value, _NUMBERS):
+        found[name] = number(value)
     elif name and not name.rpartition("/")[2].startswith("_"):
         file.count(_TEXTS)
 
