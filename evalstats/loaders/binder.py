@@ -288,7 +288,7 @@ class _Table:
         self.judges = [c for c in named if c.words.endswith(("name", "model", "id", *JUDGES))]
         self.judge = next((c for c in self.judges if len(c.levels) > 1), None)
         self.made = made_of_two(self.free)
-        self.crossed = crossed_names(column.name for column in self.free)
+        self.crossed = crossed_names((column.name for column in self.free), asked.sides)
         self.pairs = {pattern.replace("*", side) for side, pattern in product(*self.crossed)}
 
     def _metric(self) -> SampledColumn | None:
@@ -719,7 +719,7 @@ class _Table:
         known = any(names_a_model(side) or {*words_of(side).split("_")} & SIDES for side in sides)
         answers = [p for p in patterns if ANSWERED & {*metrics[p].split("_")} and not JUDGES & {*metrics[p].split("_")}]
         if scores and (known or answers or {*sides} <= {*by_name} or len(scores) > 1):
-            sure = bool(named) and (known or bool(self.asked.sides and self.asked.sides <= {*sides}))
+            sure = (bool(named) and known) or bool(self.asked.sides and self.asked.sides <= {*sides})
             weight = 2.3 if sure else 1.9 if len(scores) > 1 else 1.5
             yield weight, [by_name[name] for name in self.pairs], ",".join(named or scores), sure, []
 

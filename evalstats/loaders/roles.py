@@ -4,7 +4,7 @@ The binder (`binder.py`) weighs these names together with what the columns hold.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -299,6 +299,7 @@ IN_PARENTHESES: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
 _FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)(?=_|$)|_(?:mean|avg|average)$")
 _WORD: Final = re.compile(r"[^_\-./ ]+")
 _MOST_WORDS, _MOST_SIDES = 8, 20
+_OF_A_SIDE: Final = ("_scores", "_score", "_results", "_result", "_metrics")
 
 
 def words_of(name: str) -> str:
@@ -319,15 +320,22 @@ def is_called_score(name: str) -> bool:
     return ROLES["score"].weight(words_of(name)) >= CALLED
 
 
-def crossed_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
+def crossed_names(names: Iterable[str], asked: Collection[str] = ()) -> tuple[list[str], list[str]]:
     """Return the systems by which names of columns are crossed with something, and the patterns that are; nothing for others.
 
     A side is whatever stands in the place of the star in all of its patterns. Metrics, answers, judges, splits are no sides.
+    Of several crossings that of the names `asked` for is meant.
 
     >>> crossed_names(["id", "old_f1", "old_em", "old_answer", "new_f1", "new_em", "new_answer"])
     (['old', 'new'], ['*_f1', '*_em', '*_answer'])
     >>> crossed_names(["a.old.f1", "a.old.text", "a.new.f1", "a.new.text"])
     (['old', 'new'], ['a.*.f1', 'a.*.text'])
+    >>> crossed_names(["old_scores.f1", "old_scores.em", "new_scores.f1", "new_scores.em"])
+    (['old', 'new'], ['*_scores.f1', '*_scores.em'])
+    >>> crossed_names(
+    ...     [f"{side}_{kind}@{k}" for side in ("bm25", "dense", "both") for kind in "pr" for k in (5,)], {"bm25"}
+    ... )
+    (['bm25', 'dense', 'both'], ['*_p@5', '*_r@5'])
     >>> crossed_names(["answer_relevance", "context_relevance", "answer_recall", "context_recall"])
     ([], [])
     """
@@ -344,14 +352,22 @@ def crossed_names(names: Iterable[str]) -> tuple[list[str], list[str]]:
             continue  # the rest of a name is a metric's
         if 1 < len(found) <= _MOST_SIDES and 2 * sum(map(_is_no_side, found)) < len(found):
             crossed.setdefault(frozenset(found), []).append(pattern)
-    best = max(crossed.values(), key=lambda each: (len(each), len("".join(sides[each[0]]))), default=list[str]())
+    wanted = {*asked}
+    best = max(
+        crossed.values(),
+        key=lambda each: (bool(wanted and wanted <= {*sides[each[0]]}), len(each), len("".join(sides[each[0]]))),
+        default=list[str](),
+    )
     if len(best) < 2:
         return [], []
     # What stands in an object of each system (`answers.old.f1`) has the object's name in front.
     found = [*sides[best[0]]]
     heads = [found[0][: dot.end()] for dot in re.finditer(r"\.", found[0])]
     inside = max((head for head in heads if all(side.startswith(head) for side in found)), key=len, default="")
-    return [side.removeprefix(inside) for side in found], [pattern.replace("*", f"{inside}*") for pattern in best]
+    # Scores of a system are not part of its name (`old_scores.f1`).
+    tail = next((tail for tail in _OF_A_SIDE if all(side.endswith(tail) for side in found)), "")
+    sides_alone = [side.removeprefix(inside).removesuffix(tail) for side in found]
+    return sides_alone, [pattern.replace("*", f"{inside}*{tail}") for pattern in best]
 
 
 def _is_no_side(word: str) -> bool:

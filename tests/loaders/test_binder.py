@@ -609,3 +609,29 @@ def test_a_date_tells_rows_apart_only_where_no_column_is_called_for_it() -> None
         "model=model",
         "variant=prompt_template",
     )
+
+
+def test_sides_that_are_asked_for_are_crossed_with_metrics() -> None:
+    names = [f"{side}_{metric}" for side in ("bm25", "dense", "hybrid") for metric in ("p@5", "r@5")]
+    rows = [{"id": f"q{k}", **{name: (k * p) % 5 / 4 for p, name in enumerate(names, 1)}} for k in range(10)]
+    sides = AskedNames(sides=frozenset({"bm25", "dense"}), question="compare")
+    best = assigned([*rows[0]], rows, sides)[0]
+    assert best.options == ("item=id", "models=*_p@5,*_r@5")
+    assert best.is_sure
+
+
+def test_the_scores_of_a_side_are_no_part_of_its_name(tmp_path: Path) -> None:
+    scores = [
+        {
+            "id": f"q{k}",
+            "base": "an answer",
+            "tuned": "another",
+            **{f"{side}_scores": {"accuracy": k % 5, "fluency": 1 + k % 3} for side in ("base", "tuned")},
+        }
+        for k in range(10)
+    ]
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({"n": 10, "rows": scores}))
+    data = read(path, sides=["base", "tuned"], question="compare")
+    assert {*data.outcomes["model"]} == {"base", "tuned"}
+    assert data.outcomes.height == 40

@@ -235,8 +235,9 @@ def _every_system(
     if ambiguous and not systems:
         raise next(iter(ambiguous.values()))
     if not systems:
-        wanted = "" if metric is None else f" of metric {metric!r}"
-        raise CannotAnswerError(f"there is no scored row{wanted}; there are {quoted_list(data.outcomes['metric'])}")
+        names: list[str] = levels_of(data.outcomes["metric"]) if metric is None else [metric]
+        n_rows = data.outcomes.filter(pl.col("metric").is_in(names)).height
+        raise CannotAnswerError(f"no row of {quoted_list(names)} has a score, of {n_rows:,}")
     return systems, left_out_of_several_runs(ambiguous, remedy=Option("name", blank="RUN"))
 
 

@@ -176,3 +176,11 @@ def test_of_several_systems_each_method_and_note_is_told_of_those_it_is_of() -> 
     assert [text.partition(".")[0] for text in how] == ["a and b: Wilson", "c: variance-matched Wilson"]
     (note,) = (note.text for note in page.notes if "43 of 43" in note.text)
     assert note.endswith(" (a)")
+
+
+def test_a_table_whose_scores_are_all_empty_says_so() -> None:
+    rows = pl.DataFrame(
+        {"item": ["a", "b"], "model": ["m", "m"], "score": [None, None]}, schema_overrides={"score": pl.Float64}
+    )
+    with pytest.raises(CannotAnswerError, match="no row of 'score' has a score, of 2"):
+        score(from_frame(rows, item="item", model="model", score="score"))
