@@ -127,7 +127,8 @@ class BalancedCore:
 
     def __init__(self, design: MixedDesign, balance: Balance, fixed: Distinct, response: Floats, within: float) -> None:
         self.design, self.balance = design, balance
-        self._fixed = fixed
+        # Where each replicate has a column of X of its own: whose it is, and what it is multiplied by.
+        self._replicate, self._over = np.argmax(fixed.rows, axis=0), 1.0 / fixed.rows.max(axis=0)
         questions = balance.cells[0]
         self._count = design.count[questions]
         self._sizes = np.bincount(balance.group, weights=self._count)
@@ -183,9 +184,8 @@ class BalancedCore:
         beta, of_fixed = mean.beta, mean.logdet_fixed
         if self.balance.own_mean:
             of_fixed += (n - 1) * math.log(at.total / self._sizes.sum())
-            # Mean of every replicate, by the row of X that it has.
             each = mean.beta[0] * (n * self._sizes.sum()) ** -0.5 + at.sums / at.total
-            beta = each @ (self._fixed.rows != 0.0) / self._fixed.rows.sum(axis=0)
+            beta = self._over * each[self._replicate]
         return Pieces(
             logdet_effects=mean.logdet_effects + (n - 1) * logdet,
             logdet_fixed=of_fixed,
@@ -233,8 +233,7 @@ class BalancedCore:
             return inverse.T @ inverse
         n, each = len(self.balance.cells), 1.0 / self._at(theta).total
         of_mean = float(inverse[0, 0]) ** 2 / self._sizes.sum()
-        over = 1.0 / self._fixed.rows.sum(axis=0)  # replicates are exchangeable, so their order plays no part
-        return over[:, np.newaxis] * (each * np.eye(n) + (of_mean - each) / n) * over
+        return self._over[:, np.newaxis] * (each * np.eye(n) + (of_mean - each) / n) * self._over
 
     def _at(self, theta: Floats) -> "_Direction":
         t = 0.0 if self.balance.finest is None else float(theta[self.balance.finest])
