@@ -326,8 +326,9 @@ def published_in(
         if map_ is not None and n_rows <= _ROWS_A_MODEL:
             return found
         if map_ is None:
-            # A text that is the same in all rows (`prompt`) may say how they were made.
-            texts = [name for name in columns if name not in numeric and len({*levels[name]}) == 1 < len(records)]
+            # A text that is the same in all rows (`prompt`) may say how they were made; an item may have hundreds of models.
+            same = [name for name in columns if name not in numeric and len({*levels[name]}) == 1 < len(records)]
+            texts = [name for name in same if plain(name) != "item"]
             trials = (name for name in numeric if ROLES["trial"].names.get(plain(name), 0.0) >= SURE)
             counted = any(len({*levels[name]}) > 1 for name in trials)
             if counted or item_column(name for name in columns if name != model and name not in texts) is not None:

@@ -897,6 +897,14 @@ def test_how_many_items_are_behind_a_row_is_no_weight_and_said_to_be_none(csv: A
     assert "counts alike" not in notes(csv(board.format("year"), "models=old,new", "item=task"))
 
 
+def test_a_first_item_of_hundreds_of_models_makes_no_board(tmp_path: Path) -> None:
+    rows = "".join(f"q{i},m{j:03d},{(i + j) % 2}\n" for i in range(3) for j in range(250))
+    path = tmp_path / "many.csv"
+    path.write_text(f"item,model,score\n{rows}")
+    data = read(path)
+    assert (data.outcomes.height, data.outcomes["item"].n_unique()) == (750, 3)
+
+
 def test_each_system_may_have_a_total(csv: Any) -> None:
     text = NAMED + "".join(f"{item},{model},1\n" for model in "ab" for item in ("q1", "q2", "Total"))
     assert set(csv(text).outcomes["item"]) == {"q1", "q2"}
