@@ -154,7 +154,7 @@ def _headline(result: Leaderboard, label: str) -> str:
         return f"{these.best[0]} scores best {on}; whether it does {others} is open"
     ranked = [row for row in result.rows if row.rank_low is not None]
     if label == "no ranks":
-        return f"No rank can be given: {result.rank_reason or 'the data leave every rank open'}"
+        return f"No rank can be given ({result.rank_reason or 'the data leave every rank open'})"
     if label == "no overall rank":
         parts = 1 if result.graph is None else len(result.graph.components)
         return f"The models fall into {parts} parts that cannot be compared, each with ranks of its own"

@@ -398,9 +398,11 @@ def _answer(
     reasons = dict(_REASONS)
     if different:
         reasons["max-t"] = f"pairs depend on each other by the {different} of the models they share"
-    if different and asked.adjust == "max-t":
+    if asked.adjust == "max-t":  # nobody asked for what stands in its place
         reasons["holm"] = (
             f"some model has fewer than {ENOUGH_UNITS} {different}, too few to estimate the largest difference"
+            if different
+            else "no pair has enough items or clusters for sign flips; it holds whatever the dependence between pairs"
         )
     top, shrunken = corrected(scores, asked, board.names, graph)
     lines = snapped_rows(model_rows(board, found, asked, clusters, shrunken), metric.span)
