@@ -261,7 +261,9 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
         if len(sources) != 1 or source is None:
             raise InputError(f"{name}={','.join(sources)} has no meaning for votes; name one column")
         if source not in names:
-            raise InputError(f"there is no column {source!r} for {name}; the votes have {', '.join(sorted(names))}")
+            parts = [part.strip() for part in source.split(MORE)] if name == "winner" else [source]
+            missing = next((part for part in parts if part not in names), source)
+            raise InputError(f"there is no column {missing!r} for {name}; the votes have {', '.join(sorted(names))}")
         if source in rename:
             raise InputError(f"column {source!r} is mapped to {rename[source]} and to {name}; give each its own")
         rename[source] = _CALLED.get(name, name)

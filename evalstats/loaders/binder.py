@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, combinations, product
 from math import ceil, floor
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -74,6 +74,8 @@ _SOMEBODY: Final = frozenset(
 )
 # These questions need two systems at least.
 _COMPARE: Final = frozenset({"compare", "leaderboard"})
+# A column that is not called like a winner says who won where either side did.
+_EITHER_WINS: Final = frozenset({"a", "b"})
 # What may be answered is no side of a vote.
 _OPTIONS: Final = frozenset({"choice", "choices", "option", "options"})
 _Row = TypeVar("_Row")
@@ -232,14 +234,15 @@ def _votes(columns: Sequence[SampledColumn], asked: AskedNames) -> Assignment | 
         others = [column for column in others if {"correct", "gold", "expected", "truth"}.isdisjoint(column.tokens)]
         called = [column for column in others if column.named("winner")]
         winner = max(called, key=lambda c: c.named("winner"), default=None)
-        winner = winner or next((column for column in others if _says_who_won(column, pair)), None)
+        # Two answers to choose from differ from row to row, and which of them is right is no vote.
+        met = pair[0].levels | pair[1].levels
+        systems = 3 * len(met) <= len(pair[0].values) and not any(map(is_score, met))
+        if winner is None and (systems or pair[0].levels & pair[1].levels):
+            winner = next((column for column in others if _outcomes(column, pair) >= _EITHER_WINS), None)
         if winner is not None or all(scores):
             won = winner.source if winner is not None else f"{scores[0][0].source}>{scores[1][0].source}"
             options = (f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *beside)
-            # Two answers to choose from differ from row to row, and which of them is right is no vote.
-            met = pair[0].levels | pair[1].levels
-            systems = 3 * len(met) <= len(pair[0].values) and not any(map(is_score, met))
-            plainly = winner in called and ANSWERS.isdisjoint(winner.tokens) and _says_who_won(winner, pair)
+            plainly = winner in called and ANSWERS.isdisjoint(winner.tokens) and bool(_outcomes(winner, pair))
             is_sure = systems and plainly and all(c.is_complete for c in pair)
             if of_votes or is_sure or winner is None or winner.named("winner") == 1:
                 return Assignment(options=options, is_sure=is_sure)
@@ -248,19 +251,24 @@ def _votes(columns: Sequence[SampledColumn], asked: AskedNames) -> Assignment | 
     for first, second in combinations(few, 2):
         for winner in few if of_votes else ():
             apart = first.values != winner.values != second.values != first.values
-            if apart and winner.levels & (first.levels | second.levels) and _says_who_won(winner, (first, second)):
+            if apart and _outcomes(winner, (first, second), by_name=True) >= _EITHER_WINS:
                 won = (f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *beside)
                 return Assignment(options=won)
     return None
 
 
-def _says_who_won(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn]) -> bool:
-    """Whether each of a column's cells is a label of a side, the name of its column, or the system that stands there."""
-    rows = zip(column.values, sides[0].values, sides[1].values, strict=True)
-    called = {side.name for side in sides}
-    return bool(column.cells) and all(
-        value in called or labelled(value, first or "", second or "").outcome for value, first, second in rows if value
-    )
+def _outcomes(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn], *, by_name: bool = False) -> set[str]:
+    """Return who won by a column's cells: labels of sides, names of their columns, or what stands there; none if one is other.
+
+    With `by_name` only what stands there wins.
+    """
+    called = {} if by_name else {sides[0].name: "a", sides[1].name: "b"}
+    found: set[str | None] = set()
+    for value, first, second in zip(column.values, sides[0].values, sides[1].values, strict=True):
+        if value:
+            won = called.get(value) or labelled(value, first or "", second or "").outcome
+            found.add(None if by_name and won in _EITHER_WINS and value not in {first, second} else won)
+    return set() if None in found else cast("set[str]", found)
 
 
 Weighed = tuple[float, SampledColumn | None]

@@ -295,6 +295,7 @@ def tidy_frame(
     if not table.height:
         raise InputError("the frame holds no rows")
     block = frame_block(table)
+    said = map_
     map_, add = computed(map_, block.frame.columns, called)
     block = add(block)
     survey = Survey(named=map_.named.union(named))
@@ -315,6 +316,7 @@ def tidy_frame(
         merged=merged,
         reread=lambda: [block],
         rows_apart=rows_apart,
+        said=said,
     )
     tidied = tidier.outcomes(block)
     tidier.check_unique()

@@ -95,7 +95,7 @@ class TableLoader(SingleFileLoader):
         said = {name: value for name, value in source.given.items() if name != "trial"}
         map_ = found.placed(source.stem, within).overlaid(ColumnMap(constants=said))
         folder = [within] if FOLDER in found.constants.values() else [*source.given.values()]
-        table = open_table(head, map_.rows, lenient=True, deep=map_.paths)
+        table, said = open_table(head, map_.rows, lenient=True, deep=map_.paths), map_
         if may_compute(map_):
             raw = table.blocks
             names = {name for block in islice(raw(), 1) for name in block.frame.columns}
@@ -118,6 +118,7 @@ class TableLoader(SingleFileLoader):
             where=self.where,
             reread=table.blocks,
             rows_apart=rows_apart,
+            said=said,
         )
         for block in blocks:
             yield Frame(table="outcomes", frame=tidier.outcomes(block))

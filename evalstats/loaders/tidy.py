@@ -67,7 +67,8 @@ class Tidier:
     `word` is what a row's place is called (line, record, row), `name_run` makes a run's name from its parts; rows of other
     levels than `where` has are dropped before anything is asked of them. `merged` says that a row stands for `n_trials` equal
     ones, `reread` brings the blocks again, to find what tells rows apart that repeat a key. `rows_apart` stands before the
-    numbers of rows that are items: nobody said that they are those of other tables.
+    numbers of rows that are items: nobody said that they are those of other tables. `said` is the map that the runs keep, where
+    some of what it names was made (items of counts).
     """
 
     map_: ColumnMap
@@ -79,6 +80,7 @@ class Tidier:
     merged: bool = False
     reread: Callable[[], Iterable[TableBlock]] = tuple
     rows_apart: str = ""
+    said: ColumnMap | None = None
     _ranges: Ranges = field(default_factory=Ranges)
     _runs: dict[str, tuple[str, str, str]] = field(default_factory=dict[str, tuple[str, str, str]])
     _hashes: list[pl.Series] = field(default_factory=list[pl.Series])  # of the keys of the first rows
@@ -169,7 +171,7 @@ class Tidier:
 
     def runs(self) -> list[dict[str, object]]:
         """Make the rows of `runs`, one for every run seen."""
-        config = json.dumps(self.map_.as_config(), ensure_ascii=False)
+        config = json.dumps((self.said or self.map_).as_config(), ensure_ascii=False)
         return [
             {
                 "run": run,

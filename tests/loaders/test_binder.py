@@ -267,6 +267,10 @@ def test_what_fits_small_tables(text: str, options: list[str]) -> None:
         # Two names and a third that is neither of them, and names that stand once each.
         ({"shown": "mno" * 4, "against": "nom" * 4, "picked": "mox" * 4}, ""),
         ({"option_a": "abcdefghi", "option_c": "jklmnopqr", "key": "abcdefghi"}, ""),
+        # Two options and the letter of the right one, and a model beside what it was asked, twice.
+        ({"A": ["x1", "x2", "x3"], "B": ["y1", "y2", "y3"], "GT": "ABA"}, ""),
+        ({"model": "mno" * 4, "topic": "xyz" * 4, "output.model": "mno" * 4}, ""),
+        ({"model": "aab" * 4, "topic": "xyz" * 4, "grade": "aba" * 4}, ""),
     ],
 )
 def test_votes_are_told_by_names_of_sides_or_by_who_won(columns: dict[str, Sequence[str]], options: str) -> None:
@@ -505,7 +509,7 @@ def test_the_higher_score_of_a_row_may_win(tmp_path: Path) -> None:
         read(path)
     map_ = ColumnMap.from_options(["model_a=model_a", "model_b=model_b", "winner=score_a>score_b"])
     assert read(path, column_map=map_, strict=True).comparisons["outcome"].to_list() == ["a", "tie", "b", None]
-    with pytest.raises(InputError, match="there is no column 'score_a>score_c' for winner"):
+    with pytest.raises(InputError, match="there is no column 'score_c' for winner"):
         read(path, column_map=ColumnMap.from_options(["model_a=model_a", "model_b=model_b", "winner=score_a>score_c"]))
 
 

@@ -66,6 +66,11 @@ def test_counts_of_an_a_b_test_are_items_of_their_own(table: Any) -> None:
     assert (said.conf_low, said.conf_high) == (by_hand.conf_low, by_hand.conf_high)
 
 
+def test_arms_of_as_many_are_no_pairs_either(table: Any) -> None:
+    data = table("arm,passed,total\nold,30,50\nnew,40,50\n", "score=passed/total")
+    assert es.compare(data, "old", "new").p_value == es.compare(data, "old", "new", paired=False).p_value
+
+
 def test_the_count_may_be_called_as_our_own(table: Any) -> None:
     data = table("variant,n_trials,passed\nA,10,4\nB,20,5\n", "item=#row", "model=variant", "score=passed/n_trials")
     assert data.outcomes.height == 30
