@@ -21,7 +21,7 @@ from evalstats.errors import Option, together
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, side_in
 from evalstats.loaders.expressions import forecast_among, made_of_two, with_expressions
-from evalstats.loaders.published_columns import parted, published_in
+from evalstats.loaders.published_columns import PublishedColumns, parted, published_in
 from evalstats.loaders.roles import (
     ANSWERED,
     ANSWERS,
@@ -103,14 +103,15 @@ def as_options(pairs: Iterable[str]) -> str:
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """Options of a column map that fit a table, and how well they do.
 
-    `is_sure` says that each role is clear by its name, too, and of the best that nothing rivals it; `published` that no row is an
-    item. `n_systems` is how many systems are seen. Two that read the same rows alike have the same in `reads`.
+    `is_sure` says that each role is clear by its name, too, and of the best that nothing rivals it; `published` are the columns
+    of published scores, of whose rows none is an item. `n_systems` is how many systems are seen. Two that read the same rows
+    alike have the same in `reads`.
     """
 
     options: tuple[str, ...]
     weight: float = 0.0
     is_sure: bool = False
-    published: bool = False
+    published: PublishedColumns | None = None
     n_systems: int = 1
     reads: tuple[object, ...] = ()
 
@@ -178,8 +179,12 @@ def assigned(
     if given is None and (votes := _votes(found, asked)):
         return [votes]
     fits = _Table(found, asked, given or ColumnMap(), together).fits()
-    if "item" not in (given or ColumnMap()).columns:
-        fits += _published(columns, records)
+    # Nothing being an item and numbers in each row count as an item and a score by name.
+    board = published_in(*parted(columns, records)) if "item" not in (given or ColumnMap()).columns else ""
+    if not isinstance(board, str):
+        options = (f"model={board.model}", *(f"{name}={c}" for name, c in board.labels.items() if c != name))
+        is_sure, reads = board.weight >= _ENOUGH, ("published",)
+        fits.append(Assignment(options=options, weight=board.weight + 2, is_sure=is_sure, published=board, reads=reads))
     if not fits:
         return [NOTHING_FITS]
     best, *others = sorted(fits, key=lambda fit: -fit.weight)
@@ -191,17 +196,6 @@ def assigned(
     most = max((fit.weight for fit in fits if not fit.published), default=0.0)
     near = {fit.options: replace(fit, is_sure=False) for fit in reversed(rivals) if fit.weight > most - 1}
     return [replace(best, options=sure, is_sure=is_sure), *reversed(near.values())]
-
-
-def _published(columns: Sequence[str], records: Sequence[Record]) -> list[Assignment]:
-    """Fit a table of published scores: its rows are systems, or parts of benchmarks, and no items."""
-    found = published_in(*parted(columns, records))
-    if isinstance(found, str):
-        return []
-    options = (f"model={found.model}", *(f"{name}={column}" for name, column in found.labels.items() if column != name))
-    # Nothing being an item and numbers in each row count as an item and a score by name.
-    weight, is_sure = found.weight + 2, found.weight >= _ENOUGH
-    return [Assignment(options=options, weight=weight, is_sure=is_sure, published=True, reads=("published",))]
 
 
 def _votes(columns: Sequence[SampledColumn], asked: AskedNames) -> Assignment | None:

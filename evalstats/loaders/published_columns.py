@@ -229,13 +229,18 @@ def _may_be_part(name: str, levels: Sequence[str], *, told: bool) -> bool:
     return words in {*ROLES["task"].names, "difficulty"} or _weight_of_system(name) > 0
 
 
-def _numeric(columns: Iterable[str], records: Sequence[Record]) -> list[str]:
+def _filled(columns: Iterable[str], records: Sequence[Record]) -> dict[str, list[object]]:
+    """Return the cells of each column that has a name but for those without a number."""
+    return {name: [cell for row in records if not is_absent(cell := row.get(name))] for name in filter(None, columns)}
+
+
+def _numeric(filled: Mapping[str, Sequence[object]]) -> list[str]:
     """Columns at least half of whose filled cells hold numbers."""
     found: list[str] = []
-    for column in filter(None, columns):
-        filled = [cell for row in records if not is_absent(cell := row.get(column))]
-        n_numbers = sum(cell_of(count_of(cell) if is_count(column) else cell) is not None for cell in filled)
-        found += [column] * (n_numbers > 0 and 2 * n_numbers >= len(filled))
+    for column, cells in filled.items():
+        counts = map(count_of, cells) if is_count(column) else cells
+        n_numbers = sum(cell_of(cell) is not None for cell in counts)
+        found += [column] * (n_numbers > 0 and 2 * n_numbers >= len(cells))
     return found
 
 
@@ -272,7 +277,7 @@ def is_one_model(columns: Sequence[str], records: Sequence[Record]) -> bool:
     """Whether a table is one row of shares or percentages, a column for each part of a benchmark: one model's results."""
     if len(records) != 1 or model_column(columns) is not None:
         return False
-    cells = [cell.number for name in _numeric(columns, records) if (cell := cell_of(records[0].get(name)))]
+    cells = [cell.number for name in _numeric(_filled(columns, records)) if (cell := cell_of(records[0].get(name)))]
     others = [value for value in records[0].values() if not is_absent(value) and cell_of(value) is None]
     return len(cells) > max(2, len(others)) and all(0 <= number <= 100 for number in cells)
 
@@ -297,14 +302,17 @@ def published_in(
     """
     if not records:
         return "holds no rows"
+    named_so = [name for name in columns if plain(name) in _ITEMS and not _weight_of_system(name)]
+    if map_ is None and any(len({(as_text(row.get(name)) or "").strip() for row in records}) > 1 for name in named_so):
+        return "its rows are items"  # most tables are told by these few columns
     said = {} if map_ is None else {name: sources[0] for name, sources in map_.columns.items() if name != "score"}
     long = any(len(cell) > MAX_FACTOR_CHARS for row in records for cell in row.values() if isinstance(cell, str))
     if map_ is None and (long or has_items_across(columns, records)):
         return "its rows are items"
     why = "no column names the model; call it model"
-    numeric = _numeric(columns, records)
+    numeric = _numeric(filled := _filled(columns, records))
+    levels = {name: [(as_text(row.get(name)) or "").strip() for row in records] for name in columns}
     # Their cells all say how certain a number is: `±2`, `[0.1, 0.3]`.
-    filled = {name: [cell for row in records if not is_absent(cell := row.get(name))] for name in columns}
     uncertain = [name for name, cells in filled.items() if cells and all(map(is_certainty, cells))]
     total = _total_of_items(numeric, records)
     for model, weight in _systems(columns, None if map_ is None else said.get("model", "")):
@@ -318,7 +326,6 @@ def published_in(
         if not found.metrics:
             why = f"no column but {model!r} holds scores, one number in each row"
             continue
-        levels = {name: [(as_text(row.get(name)) or "").strip() for row in records] for name in columns}
         key = (model, *(column for name, column in found.labels.items() if name not in _NO_KEY or name in said))
         n_rows = len(records) / len({*zip(*(levels[name] for name in key), strict=True)})
         if n_rows > _ROWS_A_MODEL:

@@ -236,14 +236,13 @@ class ScoreTableLoader(SingleFileLoader):
         columns, records = parted(columns, records)
         if len(head.data) < HEAD_BYTES and is_one_model(columns, records):
             return Match(confidence=0.05, reason="one row of numbers, for the model that the file is called after")
-        found = published_in(columns, records)
-        if isinstance(found, str):
+        if isinstance(published_in(columns, records), str):  # most tables are of items, and told by that
             return None
         best = assigned(columns, records)[0]
-        if not (best.published and best.is_sure):
+        if best.published is None or not best.is_sure:
             return None
-        shown = comma_list((metric.column for metric in found.metrics), _FEW)
-        return Match(confidence=self.surest, reason=f"a row for each {found.model}, with numbers in {shown}")
+        shown = comma_list((metric.column for metric in best.published.metrics), _FEW)
+        return Match(confidence=self.surest, reason=f"a row for each {best.published.model}, with numbers in {shown}")
 
     def with_columns(self, column_map: ColumnMap) -> "ScoreTableLoader":
         """Return a loader that takes from the map which columns are scores, models and parts, and the scores' scale."""
