@@ -6,16 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import polars as pl
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.files import BadRow, bounded_lines, encoding_message, open_text
+from evalstats.loaders.files import BadRow, bounded_lines, encoding_message, open_bytes, open_text
 
 MAX_CELL_CHARS = 64 << 20
 _CELL_CHARS = 16
 _LAST_CELL_CHARS = 1 << 20
+_MARK = "\ufeff".encode()
 
 
 def header_of(path: Path, delimiter: str) -> list[str]:
@@ -42,6 +44,32 @@ def iter_rows(path: Path, delimiter: str, *, n_columns: int) -> Iterator[tuple[i
         yield line, cells
 
 
+class _Text:
+    """Text in UTF-8 in pieces of whole lines, or line by line: also as old Macs end them, by a return alone."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._stream, self._whole, self._rest = stream, bounded_lines(stream.readline, name), io.StringIO()
+
+    def lines(self) -> Iterator[str]:
+        """Yield what stands behind the last piece."""
+        for line in self._whole:
+            self._rest = io.StringIO(line.decode(), newline="")
+            yield from iter(self._rest.readline, "")
+
+    def piece(self, size: int) -> bytes:
+        """Return so many bytes, and the lines that their last line and its last cell go on in, as far as one is likely to."""
+        data = self._rest.read().encode() + self._stream.read(size)
+        if data and not data.endswith(b"\n"):
+            data += next(self._whole, b"")
+        is_open, most = data.count(b'"') % 2 if b'"' in data else 0, len(data) + _LAST_CELL_CHARS
+        while is_open and len(data) < most and (more := next(self._whole, b"")):
+            data += more
+            is_open = (is_open + more.count(b'"')) % 2
+        if not data.isascii():
+            data.decode()  # raises what `lines` would
+        return data
+
+
 def iter_frames(
     path: Path, delimiter: str, *, n_columns: int, most_rows: int, most_chars: int, bad: BadRow | None = None
 ) -> Iterator[tuple[pl.DataFrame, Sequence[int]]]:
@@ -53,27 +81,24 @@ def iter_frames(
     """
     _allow_large_cells()
     line = 1
-    with open_text(path) as stream:
-        lines = bounded_lines(stream.readline, str(path))
+    with open_bytes(path) as stream:
+        text = _Text(stream, str(path))
         try:
-            reader = _reader(lines, delimiter)
+            reader = _reader(text.lines(), delimiter)
             header = next((cells for cells in reader if cells), None) or []
             line += reader.line_num
             width = sum(map(len, header)) + n_columns
-            while text := stream.read(_step(width, most_rows, most_chars, n_columns)):
-                text += next(lines, "")
-                if '"' in text:
-                    text = _with_last_cell(text, lines)
-                whole = _at_once(text, line, delimiter, n_columns)
+            while data := text.piece(_step(width, most_rows, most_chars, n_columns)):
+                whole = _at_once(data, line, delimiter, n_columns)
                 if whole is not None:
                     frame, places, n_lines = whole
                     yield frame, places
                     line += n_lines
-                    width = max(len(text) // frame.height, 1)
+                    width = max(len(data) // frame.height, 1)
                     continue
-                piece = list(io.StringIO(text, newline=""))
-                width = max(len(text) // len(piece), 1)
-                reader = _reader(chain(piece, lines), delimiter)
+                piece = list(io.StringIO(data.decode(), newline=""))
+                width = max(len(data) // len(piece), 1)
+                reader = _reader(chain(piece, text.lines()), delimiter)
                 rows: list[list[str]] = []
                 held: list[int] = []
                 first = line
@@ -117,35 +142,24 @@ def _step(width: int, most_rows: int, most_chars: int, n_columns: int) -> int:
     return max(min(most_rows * width, room, 4 * most_chars // _CELL_CHARS), 1)
 
 
-def _with_last_cell(text: str, lines: Iterator[str]) -> str:
-    """Return text with the lines behind it that its last cell goes on in, as far as a cell is likely to."""
-    is_open, most = text.count('"') % 2, len(text) + _LAST_CELL_CHARS
-    while is_open and len(text) < most and (more := next(lines, "")):
-        text += more
-        is_open = (is_open + more.count('"')) % 2
-    return text
-
-
-def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.DataFrame, Sequence[int], int] | None:
-    """Read text from a line on as a whole: its rows, the line of each, and the number of lines.
+def _at_once(data: bytes, line: int, delimiter: str, n_columns: int) -> tuple[pl.DataFrame, Sequence[int], int] | None:
+    """Read text in UTF-8 from a line on as a whole: its rows, the line of each, and the number of lines.
 
     None where a quote stands inside a cell or does not pair, and where a row does not fit its header.
     """
     # Polars takes an empty cell too many where the text ends behind it, and no mark of the byte order that the text begins with.
-    if n_columns < 2 or len(text) > MAX_CELL_CHARS or text.endswith(delimiter) or text.startswith("\ufeff"):
+    if n_columns < 2 or len(data) > MAX_CELL_CHARS or data.endswith(delimiter.encode()) or data.startswith(_MARK):
         return None
-    raw = text.encode()
-    marks = np.frombuffer(raw, np.uint8)
-    is_break, has_end = marks == ord("\n"), text.endswith("\n")
-    n_breaks, n_returns = int(np.count_nonzero(is_break)), 0
-    if "\r" in text:
-        is_return = marks == ord("\r")
-        n_returns = int(np.count_nonzero(is_return))
-        if n_returns != np.count_nonzero(is_return[:-1] & is_break[1:]):
+    marks = np.frombuffer(data, np.uint8)
+    line_ends, has_end = np.flatnonzero(marks == ord("\n")), data.endswith(b"\n")
+    n_breaks, n_returns = len(line_ends), 0
+    if b"\r" in data:
+        n_returns = int(np.count_nonzero(marks[line_ends[line_ends > 0] - 1] == ord("\r")))
+        if n_returns != np.count_nonzero(marks == ord("\r")):
             return None
     n_lines = n_breaks + (not has_end)
-    n_plain = n_breaks + n_returns + (text.count(delimiter) if delimiter < " " else 0)
-    quote, quotes = '"' if '"' in text else None, np.empty(0, np.int64)
+    n_plain = n_breaks + n_returns + (data.count(delimiter.encode()) if delimiter < " " else 0)
+    quote, quotes = '"' if b'"' in data else None, np.empty(0, np.int64)
     if quote is not None:
         quotes, apart = np.flatnonzero(marks == ord(quote)), np.zeros(256, np.bool_)
         apart[[*map(ord, ("\n", "\r", quote, delimiter))]] = True
@@ -155,23 +169,22 @@ def _at_once(text: str, line: int, delimiter: str, n_columns: int) -> tuple[pl.D
             return None
     schema = {f"{k}": pl.String for k in range(n_columns)}
     try:
-        frame = pl.read_csv(raw, has_header=False, separator=delimiter, quote_char=quote, schema=schema)
+        frame = pl.read_csv(data, has_header=False, separator=delimiter, quote_char=quote, schema=schema)
     except pl.exceptions.PolarsError:  # a line with more cells than the header, as there is where another has fewer
         return None
     places: Sequence[int] = range(line, line + n_lines)
     if quote is not None and frame.height != n_lines:  # a cell goes on in the next line
-        line_ends = np.flatnonzero(is_break)
         row_ends = np.flatnonzero(np.searchsorted(quotes, line_ends) % 2 == 0)
         places = [line, *(row_ends + line + 1).tolist()][: len(row_ends) + (not has_end)]
         n_breaks, n_returns = len(row_ends), int(np.count_nonzero(marks[line_ends[row_ends] - 1] == ord("\r")))
     # What is in no cell is a mark; of two quotes inside a cell one is kept.
     n_kept = sum(frame.select(pl.all().str.len_bytes().cast(pl.Int64).sum()).row(0))
     n_doubled = int(np.count_nonzero(quotes[1:-1:2] + 1 == quotes[2::2]))
-    n_delimiters = len(raw) - n_kept - len(quotes) + n_doubled - n_breaks - n_returns
+    n_delimiters = len(data) - n_kept - len(quotes) + n_doubled - n_breaks - n_returns
     if frame.height != len(places) or n_delimiters != len(places) * (n_columns - 1):
         return None
     n_spaces = int(np.count_nonzero(marks == ord(" ")))
-    is_plain = text.isascii() and np.count_nonzero(marks <= ord(" ")) == n_plain + n_spaces
+    is_plain = data.isascii() and np.count_nonzero(marks <= ord(" ")) == n_plain + n_spaces
     if not is_plain or frame.height != n_lines or (quote is not None and delimiter <= " "):
         return _stripped(frame), places, n_lines
     ends = pl.all().str.starts_with(" ") | pl.all().str.ends_with(" ")

@@ -821,12 +821,12 @@ def test_lines_read_as_a_whole_are_those_read_one_by_one(
 
 
 def test_quotes_around_cells_do_not_send_text_through_the_slow_reader() -> None:
-    whole = _at_once('a,"b,\nc ""d"""\r\n"",e\r\n', 7, ",", 2)
+    whole = _at_once(b'a,"b,\nc ""d"""\r\n"",e\r\n', 7, ",", 2)
     assert whole is not None
     frame, lines, n_lines = whole
     assert (frame.rows(), lines, n_lines) == ([("a", 'b,\nc "d"'), (None, "e")], [7, 9], 3)
     for text in ('a"b",c\n', '"a"b,c\n', '"a,c\n', ' "a",c\n', '"a",b,c\n'):
-        assert _at_once(text, 7, ",", 2) is None
+        assert _at_once(text.encode(), 7, ",", 2) is None
 
 
 @given(width=st.integers(1, 10**7), rows=st.integers(1, 10**6), columns=st.integers(1, 2000))
