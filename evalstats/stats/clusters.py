@@ -29,7 +29,7 @@ from evalstats.stats.checks import (
     is_constant,
     too_few_clusters,
 )
-from evalstats.stats.estimate import IntervalEstimate, t_estimate, t_quantile
+from evalstats.stats.estimate import SMALLEST_P, IntervalEstimate, t_estimate, t_quantile
 from evalstats.stats.one_sample import Cr2, cr2_of_mean
 from evalstats.stats.paired.means import SignFlip, sign_flip
 
@@ -245,6 +245,11 @@ def cluster_sign_flip(values: ArrayLike, clusters: ArrayLike, *, seed: int = 0, 
     sums = np.bincount(codes, weights=x, minlength=n_clusters)
     rounding = 1e-12 * float(np.abs(x).max()) * float(np.bincount(codes).max())
     return sign_flip(np.where(np.abs(sums) > rounding, sums, 0.0), seed=seed, n_resamples=n_resamples)
+
+
+def smallest_p_clusters(n_clusters: int) -> float:
+    """Smallest p of the cluster sign-flip test that G clusters could show: 2^(1 - G)."""
+    return max(SMALLEST_P, math.ldexp(1.0, 1 - check_count(n_clusters, "n_clusters", least=1)))
 
 
 def _one_way(x: FloatArray, codes: IntArray, n_clusters: int) -> Cr2:

@@ -42,6 +42,7 @@ from evalstats.stats.clusters import (
     cluster_sign_flip,
     cluster_weighted_mean,
     multiway_mean,
+    smallest_p_clusters,
     wild_cluster_p,
 )
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile, t_quantile
@@ -53,17 +54,15 @@ from evalstats.stats.paired.binary import (
     mcnemar_exact,
     mcnemar_midp,
     newcombe,
+    smallest_p_paired_binary,
     tango,
 )
 from evalstats.stats.paired.effect_sizes import EffectSize, conditional_odds_ratio, standardised_difference, superiority
-from evalstats.stats.paired.means import SignFlip, augmented_t, paired_t, sign_flip, signed_rank
+from evalstats.stats.paired.means import SignFlip, augmented_t, paired_t, sign_flip, signed_rank, smallest_p_augmented_t
 from evalstats.stats.planning.clusters import mde_clusters
 from evalstats.stats.planning.power import (
     mde_from_std_error,
     mde_paired_binary,
-    smallest_p_augmented_t,
-    smallest_p_clusters,
-    smallest_p_paired_binary,
 )
 from evalstats.stats.runs import RunSpread, with_runs
 from evalstats.stats.stratified import Strata, stratified_augmented_t, stratified_mean

@@ -118,6 +118,19 @@ def score_test_p(counts: PairedCounts) -> float:
     return two_sided_normal_p((counts.only_candidate - counts.only_baseline) / math.sqrt(counts.discordant))
 
 
+def smallest_p_paired_binary(n: int) -> float:
+    """Smallest p of the paired score test that n items could show: all of them discordant in one direction.
+
+    The rule of at least 6 discordant items is apart from this: 4 and 5 items reach p < .05 and still decide nothing.
+
+    Examples
+    --------
+    >>> round(smallest_p_paired_binary(3), 4), round(smallest_p_paired_binary(6), 4)
+    (0.0833, 0.0143)
+    """
+    return two_sided_normal_p(math.sqrt(check_count(n, "n", least=1)))
+
+
 def mcnemar_exact(counts: PairedCounts) -> float:
     """Two-sided exact McNemar p: min(1, 2 P(Bin(b + c, 1/2) <= min(b, c)))."""
     m, least = counts.discordant, min(counts.only_candidate, counts.only_baseline)

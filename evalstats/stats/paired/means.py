@@ -263,6 +263,20 @@ def augmented_t(
     )
 
 
+def smallest_p_augmented_t(n: int, n_trials: int = 1) -> float:
+    """Smallest p of the augmented t that n items could show: every difference at the bound.
+
+    At the bound c^2 is 1 whatever the number of trials, so t = n/2 with n + 1 df.
+
+    Examples
+    --------
+    >>> round(smallest_p_augmented_t(4), 4), round(smallest_p_augmented_t(5), 4)
+    (0.1019, 0.0465)
+    """
+    p = augmented_t(np.ones(check_count(n, "n", least=1)), n_trials=n_trials).p_value
+    return 1.0 if p is None else p
+
+
 def paired_t(differences: ArrayLike, *, bound: float | None = None, conf_level: float = 0.95) -> IntervalEstimate:
     """Mean of item differences with Student's t interval and test.
 

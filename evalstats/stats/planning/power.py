@@ -1,4 +1,4 @@
-"""Power for right-or-wrong scores: exact sums of the paired tests, the formula of two groups, and what a design could show.
+"""Power for right-or-wrong scores: exact sums of the paired tests, the formula of two groups, and detectable differences.
 
 References: Farrington & Manning 1990, doi:10.1002/sim.4780091208 (two groups);
 Connor 1987, Biometrics 43:207, doi:10.2307/2531961; Tango 1998, Statistics in Medicine 17:891.
@@ -13,9 +13,8 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_count, check_level
-from evalstats.stats.estimate import SMALLEST_P, normal_quantile, t_quantile, two_sided_normal_p
+from evalstats.stats.estimate import normal_quantile, t_quantile
 from evalstats.stats.paired.binary import MIN_DISCORDANT, tango_statistics
-from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.planning.mean import MarginClaim, check_power, positive, smallest_effect, two_sided_level
 
 PairedTest = Literal["score", "midp", "exact"]
@@ -152,38 +151,6 @@ def mde_from_std_error(
     if df is None or math.isinf(df):
         return std_error * (normal_quantile(level) + float(special.ndtri(goal)))
     return std_error * float(special.nctdtrinc(positive(df, "df"), 1.0 - goal, t_quantile(level, df)))
-
-
-def smallest_p_paired_binary(n: int) -> float:
-    """Smallest p of the paired score test that n items could show: all of them discordant in one direction.
-
-    The rule of at least 6 discordant items is apart from this: 4 and 5 items reach p < .05 and still decide nothing.
-
-    Examples
-    --------
-    >>> round(smallest_p_paired_binary(3), 4), round(smallest_p_paired_binary(6), 4)
-    (0.0833, 0.0143)
-    """
-    return two_sided_normal_p(math.sqrt(check_count(n, "n", least=1)))
-
-
-def smallest_p_augmented_t(n: int, n_trials: int = 1) -> float:
-    """Smallest p of the augmented t that n items could show: every difference at the bound.
-
-    At the bound c^2 is 1 whatever the number of trials, so t = n/2 with n + 1 df.
-
-    Examples
-    --------
-    >>> round(smallest_p_augmented_t(4), 4), round(smallest_p_augmented_t(5), 4)
-    (0.1019, 0.0465)
-    """
-    p = augmented_t(np.ones(check_count(n, "n", least=1)), n_trials=n_trials).p_value
-    return 1.0 if p is None else p
-
-
-def smallest_p_clusters(n_clusters: int) -> float:
-    """Smallest p of the cluster sign-flip test that G clusters could show: 2^(1 - G)."""
-    return max(SMALLEST_P, math.ldexp(1.0, 1 - check_count(n_clusters, "n_clusters", least=1)))
 
 
 def _checked_design(n: int, p10: float, p01: float) -> int:

@@ -9,9 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evalstats.stats.clusters import cluster_sign_flip
-from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, mcnemar_midp, score_test_p
-from evalstats.stats.paired.means import augmented_t
+from evalstats.stats.clusters import cluster_sign_flip, smallest_p_clusters
+from evalstats.stats.paired.binary import (
+    PairedCounts,
+    mcnemar_exact,
+    mcnemar_midp,
+    score_test_p,
+    smallest_p_paired_binary,
+)
+from evalstats.stats.paired.means import augmented_t, smallest_p_augmented_t
 from evalstats.stats.planning.mean import smallest_effect
 from evalstats.stats.planning.power import (
     _rejections,
@@ -21,9 +27,6 @@ from evalstats.stats.planning.power import (
     mde_from_std_error,
     mde_paired_binary,
     paired_binary_power,
-    smallest_p_augmented_t,
-    smallest_p_clusters,
-    smallest_p_paired_binary,
     thinned,
 )
 from tests.stats.planning.enumeration import enumerated_power
