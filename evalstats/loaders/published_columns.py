@@ -208,7 +208,7 @@ def _weight_of_system(name: str) -> float:
     words = plain(name)
     if "prompt" in words:
         return 0.0
-    return 1.0 if words == "name" else max(ROLES["model"].names.get(words, 0.0), 0.5 * (words in SUMMARISED))
+    return 1.0 if words == "name" else max(ROLES["model"].weight(words), 0.5 * (words in SUMMARISED))
 
 
 def _systems(columns: Sequence[str], named: str | None) -> Sequence[tuple[str, float]]:
