@@ -30,6 +30,7 @@ from evalstats.schema.tables import as_polars, check_table, levels_of
 _NAMES = frozenset({"task", "item", "variant", "model", "run", "rater"})
 # Who rated, where a column of ratings is named so and is no judge's.
 _PEOPLE = frozenset({"human", "humans", "person", "expert", "annotator"})
+_MOST_LABELS = 20
 # Words for the steps of a scale, the lowest first.
 _STEPS = (
     "very poor, poor, fair, good, very good, excellent",
@@ -226,15 +227,17 @@ def _called(table: pl.DataFrame, role: str, *own: str) -> str:
 def _raters_in(table: pl.DataFrame) -> tuple[list[str], list[str]]:
     """Return the columns that hold the ratings of one rater each, two or more, by their names, and which are people's."""
     words = {name: {*words_of(name).split("_")} for name in table.columns}
-    numbers = [name for name in table.columns if table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean]
-    numbers = [name for name in numbers if ROLES["score"].never.isdisjoint(words[name])]
-    people = [name for name in numbers if _PEOPLE & words[name]]
-    judges = [
-        name
-        for name in numbers
-        if name not in people and (SCORERS & words[name] or names_a_model(name) or names_a_judge(words_of(name)))
-    ]
-    return ([*people, *judges], people) if len(people) + len(judges) > 1 else ([], [])
+    free = [name for name in table.columns if ROLES["score"].never.isdisjoint(words[name])]
+    people = [name for name in free if _PEOPLE & words[name]]
+    judges = [name for name in free if SCORERS & words[name] or names_a_model(name) or names_a_judge(words_of(name))]
+    named = [*people, *(name for name in judges if name not in people)]
+    numbers = [name for name in named if table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean]
+    # Labels are of a few words, of which raters share some.
+    few = {name: {*levels_of(table[name])} for name in named if table[name].dtype == pl.String}
+    few = {name: levels for name, levels in few.items() if len(levels) <= _MOST_LABELS}
+    labels = [name for name in few if any(few[name] & few[other] for other in few if other != name)]
+    raters = numbers if len(numbers) > 1 else labels
+    return (raters, [name for name in raters if name in people]) if len(raters) > 1 else ([], [])
 
 
 def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:

@@ -84,3 +84,12 @@ def test_a_column_judge_names_who_rated_unless_another_does() -> None:
     assert from_ratings(rows, humans="ann").ratings["rater"].to_list() == rows["judge"]
     raters = ["ann", "bob", "ann", "bob"]
     assert from_ratings(rows | {"annotator": raters}, humans=["ann"]).ratings["rater"].to_list() == raters
+
+
+def test_columns_of_labels_are_raters_by_their_names() -> None:
+    labels = {"human_label": ["pass", "fail", "pass", "pass"], "judge_label": ["pass", "fail", "fail", "pass"]}
+    comments = {"human_comment": ["good one", "wrong", "right", "ok"], "model": ["m", "m", "n", "n"]}
+    data = from_ratings({"id": [1, 2, 3, 4], **labels, **comments})
+    kinds = data.ratings.select("rater", "rater_kind").unique().sort("rater").rows()
+    assert kinds == [("human_label", "human"), ("judge_label", "judge")]
+    assert data.ratings.height == 8
