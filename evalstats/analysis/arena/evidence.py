@@ -378,7 +378,9 @@ def _checks(result: ArenaRanking) -> Section | None:
     passed = sum(line.status == "ok" for line in looked)
     run = sum(line.status != "not run" for line in looked)
     left = f", {len(looked) - run} not run" if run < len(looked) else ""
-    heading = f"{passed} of {plural(run, 'check')} passed{left}"
+    heading = (
+        f"{passed} of {plural(run, 'check')} passed{left}" if run else f"None of {len(looked)} checks could be run"
+    )
     lines = sorted(looked, key=lambda line: _ORDER[line.status])
     table = Table(
         id="checks",
