@@ -230,7 +230,14 @@ def _breaks(result: ScenarioModel) -> str:
         if len(names) > _NAMED:
             return f"{who} does worse in {len(rows)} scenarios{_elsewhere(result)}, most in {where}"
         return f"{who} does worse in {and_list(names)}{_elsewhere(result)}"
-    return f"{_who_and_where(rows, result)}; {where} costs {who} most"
+    most = "" if _as_large(rows) else f"; {where} costs {who} most"
+    return f"{_who_and_where(rows, result)}{most}"
+
+
+def _as_large(rows: Sequence[ChangeRow]) -> bool:
+    """Whether the largest of several changes is no larger than the next."""
+    first, second = (row.estimate or 0.0 for row in rows[:2])
+    return math.isclose(first, second, rel_tol=1e-9)
 
 
 def _who_and_where(rows: Sequence[ChangeRow], result: ScenarioModel) -> str:
@@ -445,9 +452,8 @@ def _actions(result: ScenarioModel) -> list[str]:
     found: list[str] = []
     shown = worst_first((row for row in result.drops if row.verdict == "drop"), result)
     if shown:
-        found.append(
-            f"Read the failed items of {named(shown[0].scenario)} first: it costs {named(shown[0].model)} most."
-        )
+        most = "" if len(shown) > 1 and _as_large(shown) else f": it costs {named(shown[0].model)} most"
+        found.append(f"Read the failed items of {named(shown[0].scenario)} first{most}.")
     if result.ranking is not None and result.ranking.shown:
         found.append(
             f"Choose a model for the scenarios you expect, or weight them as your users meet them ({named(Option('weights'))})."

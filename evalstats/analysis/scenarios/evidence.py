@@ -197,7 +197,10 @@ def _models(result: ScenarioModel) -> list[Section]:
     pairs = [pair for pair in result.pairs if not pair.scenario and top.name in (pair.first, pair.second)]
     beside = [pair.second if pair.first == top.name else pair.first for pair in pairs if not pair.separated]
     heading = f"{top.name} has the best mean over all scenarios"
-    if pairs:
+    level = [row.name for row in ordered if round(row.estimate or 0.0, 12) == round(top.estimate or 0.0, 12)]
+    if len(level) > 1:
+        heading = f"{and_list(level)} have the same best mean over all scenarios"
+    elif pairs:
         ahead = ", ahead of every other model" if len(ordered) > 2 else ""
         heading += f", not separated from {and_list(beside, 2)}" if beside else ahead
     judged: dict[str, list[ChangeRow]] = {}

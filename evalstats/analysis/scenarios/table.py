@@ -139,6 +139,11 @@ def scenario_table(
     if frame["scenario"].n_unique() < 2:
         only = frame["scenario"][0]
         raise InputError(f"{label} has the one level {only!r}; where models break can be told from two on")
+    if frame.height == frame.select("scenario", "model").n_unique() and frame[COUNT].max() == 1:
+        raise CannotAnswerError(
+            f"each level of {label} has one item, answered once, so nothing tells what is hard for a model from chance; "
+            f"name a coarser column with {Option('scenario')}"
+        )
     models = _by_mean(frame, metric)
     levels: list[str] = frame["scenario"].unique().sort().to_list()
     ideal = rows.filter(pl.col("user_kind") == "ideal")[column].cast(pl.String).drop_nulls().unique().to_list()

@@ -6,15 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
+from evalstats import EvalData, from_frame
 from evalstats.analysis.scenarios.document import items_to_settle
 from evalstats.analysis.scenarios.evidence import worst_first
 from evalstats.analysis.scenarios.result import ChangeRow, Crossing, EffectRow, RankingChange, ScenarioModel, TermTest
+from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.document.formats import to_html, to_markdown
 from evalstats.document.latex import to_latex
 from evalstats.document.model import Figure
 from evalstats.document.terminal import headline, to_text
+from evalstats.errors import CannotAnswerError
 from tests.analysis.scenarios import example
 
 ALL: dict[str, Callable[[], ScenarioModel]] = {
@@ -285,3 +289,28 @@ def test_beside_the_levels_of_scenarios_no_page_carries_those_of_thousands_of_it
     assert isinstance(drawn, Figure)
     assert drawn.table is not None
     assert set(drawn.table.frame["group"]) == {row.group for row in found.effects} - {"item"} != set()
+
+
+def made_up(
+    score: Callable[[int, str], int], n: int = 60, level: Callable[[int], str] = lambda i: "xyz"[i % 3]
+) -> EvalData:
+    rows = [
+        {"item": f"q{i}", "model": model, "scenario": level(i), "score": score(i, model)}
+        for i in range(n)
+        for model in "abc"
+    ]
+    return from_frame(pl.DataFrame(rows))
+
+
+def test_where_models_are_level_none_is_best_and_no_drop_the_largest() -> None:
+    found = scenarios(made_up(lambda i, _: int(i % 3 == 0)))
+    text = to_text(found.document(), full=True)
+    assert found.document().headline == "All 3 models do worse in y and z"
+    assert "a, b and c have the same best mean over all scenarios" in text
+    assert "costs a most" not in text
+
+
+def test_scenarios_of_an_item_each_are_refused_by_what_they_are() -> None:
+    data = made_up(lambda i, model: (i + ord(model)) % 2, level=lambda i: f"s{i}")
+    with pytest.raises(CannotAnswerError, match="each level of scenario has one item, answered once"):
+        scenarios(data)
