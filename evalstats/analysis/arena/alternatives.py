@@ -43,12 +43,11 @@ def alternatives_of(
 ) -> tuple[Alternative, ...]:
     """Refit the headline's votes under every other choice that they allow, models in the given order.
 
-    `styled` and `sided` are the same votes with style, or the side, as covariates; None where there are none or they are in the
-    headline. Models of ties cannot read graded preferences.
+    `rows` are merged without clusters. `styled` and `sided` are the same votes with style, or the side, as covariates; None
+    where there are none or they are in the headline. Models of ties cannot read graded preferences.
     """
     ties = main.fit.ties
     graded = bool(np.any(~np.isin(rows.share, (0.0, 0.5, 1.0))))
-    rows = merged(rows, keep_clusters=False)
     tied = bool(np.any(rows.outcome >= TIE))
     others: dict[str, tuple[VoteRows, Ties]] = {
         other: (rows, other) for other in TIES if tied and other != ties and not (graded and other != "half")

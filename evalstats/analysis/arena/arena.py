@@ -60,6 +60,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, settled, with_aliases
 from evalstats.schema.tables import levels_of
 from evalstats.stats.arena.likelihood import Connection, Ties, connection
+from evalstats.stats.arena.votes import merged
 from evalstats.stats.checks import check_count
 from evalstats.table.votes import NEEDS_VOTES, SIDE, VoteTable, comparisons_of, is_lazy, style_pairs
 
@@ -243,12 +244,14 @@ def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
     if asked.anchor is not None and asked.anchor not in table.models:
         have = comma_list(table.models, 12)
         raise InputError(f"the anchor {asked.anchor!r} has no votes; models with votes: {have}")
-    found = connection(table.rows)
+    # Who met whom, and who won, is asked of votes of one kind at once.
+    kinds = merged(table.rows, keep_clusters=False)
+    found = connection(kinds)
     judged = _parts(table, found, options)
     parts, labels, tuning = (
         (judged, None, 0.0) if asked.labels is None else corrected_parts(judged, table, asked.labels)
     )
-    graph = graph_of(table.rows, table.models, found)
+    graph = graph_of(kinds, table.models, found)
     pairing, pairing_line = pairing_of(table, options)
     alone = _by_votes_alone(table, found, options)
     tables = [part.table for part in parts]
@@ -274,15 +277,15 @@ def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
         checked = judged[0] if labels else replace(main, table=all_shared)
         fit, trust, drift, further = checks_of(checked, side)
         lines = [*lines, pairing_line, *further]
-    if options.prior > 0.0:
-        placement = None  # the prior rates every model: its line is like the others
-    rows, order = rating_rows(table, parts, found, placement, options)
+    # A prior rates every model: its line is like the others.
+    placement = None if options.prior > 0.0 else placement
+    rows, order = rating_rows(table, kinds, parts, found, placement=placement, options=options)
     pairs = tuple(pair for part in parts for pair in pair_rows(part, options))
     if labels is not None:
         rows, pairs = with_accounts(rows, pairs, main, judged=table, labels=labels, tuning=tuning)
     if placement is not None:
         place = {row.name: at for at, row in enumerate(rows)}
-        every = (*pairs, *unbounded_pairs(placement, met_table(table.rows), options))
+        every = (*pairs, *unbounded_pairs(placement, met_table(kinds), options))
         pairs = tuple(sorted(every, key=lambda pair: (place[pair.first], place[pair.second])))
     style = () if table.covariate_names or table.votes is None else style_pairs(table.votes)
     styled = table.with_covariates(style) if style and labels is None else None
@@ -292,7 +295,7 @@ def _ranked(battles: object, asked: opt.GivenOptions) -> ArenaRanking:
     if whole and labels is None:
         alternatives = alternatives_of(
             main,
-            table.rows,
+            kinds,
             order,
             styled=None if styled is None else styled.rows,
             sided=None if sided is None else sided.rows,

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import expit
 
 from evalstats.analysis.arena.checks import votes_of
@@ -17,7 +16,7 @@ from evalstats.record import record
 from evalstats.stats.arena.contrasts import PerfectRecord, arena_ranks, perfect_record, record_limits
 from evalstats.stats.arena.likelihood import Connection
 from evalstats.stats.arena.votes import A_WINS, B_WINS, BOTH_BAD, TIE, VoteRows, stacked
-from evalstats.stats.checks import BoolArray, FloatArray, IntArray
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, levels_and_places
 from evalstats.stats.estimate import t_quantile
 from evalstats.table.votes import VoteTable
 
@@ -76,10 +75,19 @@ class Placement:
 
 
 def rating_rows(
-    table: VoteTable, parts: Sequence[RatedPart], found: Connection, placement: Placement | None, options: RatingOptions
+    table: VoteTable,
+    rows: VoteRows,
+    parts: Sequence[RatedPart],
+    found: Connection,
+    *,
+    placement: Placement | None,
+    options: RatingOptions,
 ) -> tuple[tuple[RatingRow, ...], list[int]]:
-    """Return a line for each model, by part and then by rating, and the order of their numbers."""
-    rows, n = table.rows, table.n_models
+    """Return a line for each model, by part and then by rating, and the order of their numbers.
+
+    `rows` are the votes of the table merged without clusters.
+    """
+    n = table.n_models
     first, second = ((side, rows.outcome) for side in (rows.first, rows.second))
 
     def outcomes(side: tuple[IntArray, IntArray], outcome: int) -> IntArray:
@@ -98,7 +106,7 @@ def rating_rows(
     got += np.bincount(rows.second, weights=rows.weight * (1.0 - rows.share), minlength=n)
     total = np.bincount(rows.first, weights=rows.weight, minlength=n)
     total += np.bincount(rows.second, weights=rows.weight, minlength=n)
-    levels = [_levels_met(rows, codes) for codes in rows.clusters]
+    levels = [_levels_met(table.rows, codes) for codes in table.rows.clusters]
     rated = {model: (part, place) for part in parts for place, model in enumerate(part.models)}
     unbounded = {each.model: each for each in placement.unbounded} if placement else {}
     number = {model: k + 1 for k, group in enumerate(found.components) for model in group}
@@ -138,10 +146,8 @@ def rating_rows(
 
 def _levels_met(rows: VoteRows, codes: IntArray) -> IntArray:
     """Return from how many levels of a cluster the votes of every model come."""
-    ones = np.ones(2 * codes.size, dtype=np.int32)
-    at = (np.concatenate([rows.first, rows.second]), np.tile(codes, 2))
-    seen = csr_array((ones, at), shape=(rows.n_models, int(codes.max(initial=0)) + 1))
-    return np.diff(seen.indptr).astype(np.int64)  # equal places are added up, so stored entries are levels
+    pairs = np.concatenate([codes, codes]) * rows.n_models + np.concatenate([rows.first, rows.second])
+    return np.bincount(levels_and_places(pairs)[0] % rows.n_models, minlength=rows.n_models).astype(np.int64)
 
 
 def met_table(rows: VoteRows) -> IntArray:

@@ -42,8 +42,9 @@ from evalstats.stats.arena.raters import (
     rater_evidence,
 )
 from evalstats.stats.arena.votes import A_WINS, TIE, VoteRows
-from evalstats.stats.checks import BoolArray, FloatArray, IntArray
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, counted_order
 from evalstats.stats.estimate import two_sided_normal_p, two_sided_t_p
+from evalstats.table.items import level_codes
 from evalstats.table.votes import VoteTable
 
 _SHOWN = 5
@@ -91,12 +92,10 @@ def voters_of(table: VoteTable) -> Voters:
         micros = table.votes["timestamp"].dt.epoch("us").cast(pl.Float64)
         seconds = micros.fill_null(float("nan")).to_numpy() / 1e6
     for column in ("rater", "session"):
-        known = table.votes[column].drop_nulls().unique().sort() if column in columns else pl.Series([])
-        if not len(known):
+        if column not in columns or table.votes[column].null_count() == table.votes.height:
             continue
-        places = pl.Series(range(len(known)), dtype=pl.Int64)
-        codes = table.votes[column].cast(pl.String).replace_strict(known.cast(pl.String), places, default=len(known))
-        coded = codes.to_numpy().astype(np.int64)
+        known, places = level_codes(table.votes[column])
+        coded = np.where(places < 0, len(known), places).astype(np.int64)
         rows = VoteRows(
             n_models=table.n_models,
             first=table.first,
@@ -109,8 +108,7 @@ def voters_of(table: VoteTable) -> Voters:
             covariates=table.covariates,
             clusters=(coded,),
         )
-        names = tuple(str(name) for name in known.to_list())
-        return Voters(column=column, names=names, codes=coded, seconds=seconds, rows=rows)
+        return Voters(column=column, names=tuple(known.to_list()), codes=coded, seconds=seconds, rows=rows)
     return Voters(codes=nobody, seconds=seconds, reason="votes have neither a rater nor a session")
 
 
@@ -204,10 +202,11 @@ def _raters(part: RatedPart, voters: Voters) -> Checked:
 def _evidence(fit: PairFit, voters: Voters, rows: VoteRows, choices: BoolArray, seed: int) -> RaterEvidence | None:
     """Return evidence from decided choices of known raters, in the order of time, against ratings without each rater."""
     used = np.flatnonzero((rows.outcome < TIE) & (voters.codes < voters.n_raters) & choices)
-    when = np.zeros(rows.n_rows) if voters.seconds is None else np.nan_to_num(voters.seconds, nan=np.inf)
-    used = used[np.lexsort((when[used], voters.codes[used]))]
     if not used.size:
         return None
+    if voters.seconds is not None:
+        used = used[np.argsort(np.nan_to_num(voters.seconds[used], nan=np.inf), kind="stable")]
+    used = used[counted_order(voters.codes[used])]
 
     def rated(with_fit: PairFit, votes: VoteRows) -> tuple[FloatArray, FloatArray]:
         steps = without_each(with_fit, votes, votes.clusters[0])

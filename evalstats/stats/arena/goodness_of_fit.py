@@ -527,7 +527,7 @@ def held_out(fit: PairFit, rows: VoteRows, *, n_folds: int = 5, conf_level: floa
 
 
 def _way(rows: VoteRows, n_folds: int) -> int | None:
-    counts = [(int(np.unique(codes).size), w) for w, codes in enumerate(rows.clusters)]
+    counts = [(int(np.count_nonzero(np.bincount(codes))), w) for w, codes in enumerate(rows.clusters)]
     enough = [(count, w) for count, w in counts if count >= n_folds]
     return min(enough)[1] if enough else None
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 from scipy.special import expit
 
@@ -78,7 +79,8 @@ def only_raters(votes: DecidedVotes, kept: BoolArray) -> DecidedVotes:
 
 
 _STEP_NODES, _STEP_AREAS = np.polynomial.hermite_e.hermegauss(15)
-_MASS = _STEP_AREAS / _STEP_AREAS.sum()
+# Of the normal law: its mass, mean and mean square, by nodes.
+_STEP_MOMENTS = (_STEP_AREAS / _STEP_AREAS.sum())[:, None] * np.column_stack([_STEP_NODES**k for k in range(3)])
 _BLOCK = 400_000  # numbers of the covariances held at a time: what stays in a processor's cache
 _TOGETHER = 4096
 _AT_ONCE = 32  # votes
@@ -128,8 +130,8 @@ class _Block:
         mean, cov = np.zeros((self.starts.size, width)), self._of_models(variance, width)
         # What votes leave of a covariance is subtracted for some of them at once: one product in place of many passes.
         lost = np.zeros((self.starts.size, _AT_ONCE, width))
-        for t in range(int(self.n_votes[0])):
-            active, k = self._active(t), t % _AT_ONCE
+        for t, active in enumerate(self._active()):
+            k = t % _AT_ONCE
             if t and not k:
                 cov[:active] -= lost[:active].transpose(0, 2, 1) @ lost[:active]
             who, row = np.arange(active), self.starts[:active] + t
@@ -146,8 +148,7 @@ class _Block:
         """Do the same, keeping the law of the differences that the votes still to come show."""
         row, cov = self._rows(), self._of_votes(variance)
         mean, lost = self.eta[row], np.zeros_like(cov)
-        for t in range(int(self.n_votes[0])):
-            active = self._active(t)
+        for t, active in enumerate(self._active()):
             now = row[:active, t]
             along = cov[:active, t, t:] - (lost[:active, :t, t][:, None] @ lost[:active, :t, t:])[:, 0]
             square = np.maximum(along[:, 0], 1e-12)
@@ -155,9 +156,9 @@ class _Block:
             mean[:active, t:] += along * shift[:, None]
             lost[:active, t, t:] = along * left[:, None]
 
-    def _active(self, t: int) -> int:
-        """Return how many raters have more than `t` votes."""
-        return int(np.searchsorted(-self.n_votes, -t, side="left"))
+    def _active(self) -> list[int]:
+        """Return how many raters have more than 0, 1, 2, ... votes, while there is one."""
+        return np.searchsorted(-self.n_votes, -np.arange(int(self.n_votes[0])), side="left").tolist()
 
     def _rows(self) -> IntArray:
         """Return places of the votes, shape (n_raters, most votes); beyond a rater's last vote they mean nothing."""
@@ -166,11 +167,8 @@ class _Block:
     def _of_votes(self, variance: FloatArray) -> FloatArray:
         row = self._rows()
         first, second = self.votes.first[row], self.votes.second[row]
-        on_first, on_second = variance[first][:, :, None], variance[second][:, :, None]
-        cov = on_first * (first[:, :, None] == first[:, None, :])
-        cov += on_second * (second[:, :, None] == second[:, None, :])
-        cov -= on_first * (first[:, :, None] == second[:, None, :])
-        cov -= on_second * (second[:, :, None] == first[:, None, :])
+        cov = variance[first][:, :, None] * _met(first, first, second)
+        cov += variance[second][:, :, None] * _met(second, second, first)
         return cov
 
     def _of_models(self, variance: FloatArray, width: int) -> FloatArray:
@@ -184,20 +182,25 @@ class _Block:
         return cov
 
 
+def _met(own: IntArray, same: IntArray, other: IntArray) -> NDArray[np.int8]:
+    """Return 1 where a vote's own model is `same` in another vote of the rater, -1 where `other`, shape (n, votes, votes)."""
+    alike, unlike = (own[:, :, None].astype(np.int32) == side[:, None].astype(np.int32) for side in (same, other))
+    return alike.view(np.int8) - unlike.view(np.int8)
+
+
 def _moments(middle: FloatArray, square: FloatArray, a_won: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return P(a) and, given who won, what moves means and what leaves covariances, as factors of covariances.
 
     The difference is normal with mean `middle` and variance `square`; its mean moves by square x the second, its variance
     falls by (square x the third)^2.
     """
-    sd = np.sqrt(square)
-    likelihood = expit(middle[:, None] + sd[:, None] * _STEP_NODES)
-    p = likelihood @ _MASS
-    likelihood = np.where(a_won[:, None], likelihood, 1.0 - likelihood) * _MASS
-    total = likelihood.sum(axis=1)
-    shift = (likelihood @ _STEP_NODES) / total
-    kept = np.clip((likelihood @ _STEP_NODES**2) / total - shift**2, 1e-9, 1.0)
-    return p, shift / sd, np.sqrt((1.0 - kept) / square)
+    sd, way = np.sqrt(square), np.where(a_won, 1.0, -1.0)
+    likelihood = expit((way * middle)[:, None] + (way * sd)[:, None] * _STEP_NODES)
+    moments: FloatArray = likelihood @ _STEP_MOMENTS
+    total, first, second = moments[:, 0], moments[:, 1], moments[:, 2]
+    shift = first / total
+    kept = np.minimum(np.maximum(second / total - shift**2, 1e-9), 1.0)
+    return np.where(a_won, total, 1.0 - total), shift / sd, np.sqrt((1.0 - kept) / square)
 
 
 def _local_models(votes: DecidedVotes) -> tuple[IntArray, IntArray]:

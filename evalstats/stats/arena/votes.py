@@ -13,6 +13,7 @@ from evalstats.stats.checks import FloatArray, IntArray, levels_and_places
 
 A_WINS, B_WINS, TIE, BOTH_BAD = 0, 1, 2, 3
 OUTCOMES = ("a", "b", "tie", "both_bad")
+_SUMMED = frozenset({"weight", "weight_squares", "count"})
 _COLUMNS = ("first", "second", "outcome", "share", "weight", "weight_squares", "count", "covariates")
 
 
@@ -161,8 +162,11 @@ def distinct(rows: VoteRows, *ways: IntArray) -> tuple[VoteRows, IntArray]:
         return rows, np.arange(rows.n_rows)
     start = np.empty(n_levels, dtype=np.int64)
     start[place[::-1]] = np.arange(rows.n_rows - 1, -1, -1)  # the first row of each stays
+    alike: dict[str, Any] = {name: getattr(rows, name).take(start, axis=0) for name in _COLUMNS if name not in _SUMMED}
     kept = replace(
-        rows.take(start),
+        rows,
+        **alike,
+        clusters=tuple(codes.take(start) for codes in ways),
         weight=summed(place, rows.weight, n_levels),
         weight_squares=summed(place, rows.weight_squares, n_levels),
         count=np.bincount(place, weights=rows.count, minlength=n_levels).astype(np.int64),
