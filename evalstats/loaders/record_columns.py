@@ -328,24 +328,40 @@ def column_of(name: str, values: list[object]) -> pl.Series:
     return _READ.get(name, by_name)(values).alias(name)
 
 
-def values_at(records: Sequence[object], paths: str, absent: object = None) -> list[object]:
+def _turned(records: Sequence[object]) -> dict[str, list[object]] | None:
+    """Return the members of objects that all have the same as columns, which looks at each object once; else None."""
+    if {*map(type, records)} != {dict} or len({*map(tuple, cast("Sequence[Row]", records))}) > 1:
+        return None
+    rows = cast("Sequence[Row]", records)
+    return dict(zip(rows[0], map(list, zip(*(row.values() for row in rows), strict=True)), strict=True))
+
+
+def values_at(
+    records: Sequence[object], paths: str, absent: object = None, turned: Mapping[str, list[object]] | None = None
+) -> list[object]:
     """Return what records hold at a path, or at the first of several that has something in it.
 
     >>> values_at([{"a": {"b": [7, 8]}}, {"c": 9}], "a.b.1 c")
     [8, 9]
     """
-    first, *others = (_at(records, path, absent) for path in paths.split(" "))
+    first, *others = (_at(records, path, absent, turned) for path in paths.split(" "))
     for other in others:
         pairs = zip(first, other, strict=True)
         first = [b if b is not absent and (a is absent or a is None or a == "") else a for a, b in pairs]
     return first
 
 
-def _at(records: Sequence[object], path: str, absent: object) -> list[object]:
+def _at(
+    records: Sequence[object], path: str, absent: object, turned: Mapping[str, list[object]] | None
+) -> list[object]:
     # In delimited text a name with points in it is one.
     told = "." in path and bool(records) and isinstance(records[0], dict)
-    whole = told and any(isinstance(record, dict) and path in record for record in records)
-    for name in [path] if whole else path.split("."):
+    holders = [turned] if turned is not None else records if told else ()
+    whole = any(isinstance(each, dict) and path in each for each in holders)
+    names = [path] if whole else path.split(".")
+    if turned is not None:
+        records, names = turned.get(names[0]) or [absent] * len(records), names[1:]
+    for name in names:
         records = _members(records, name, absent)
     return cast("list[object]", records)
 
@@ -434,6 +450,7 @@ class RecordBlock:
 
     def __init__(self, records: Sequence[object], each: str = "") -> None:
         self.records, self._each = records, each
+        self._turned = _turned(records)
         self._elements: list[object] = []
         self.parents: npt.NDArray[np.int64] = np.arange(len(records))
         self.trials: list[int] = []
@@ -452,7 +469,8 @@ class RecordBlock:
             return self._elements
         if isinstance(paths, str) and paths.startswith(f"{inside}."):
             return values_at(self._elements, paths.replace(f"{inside}.", ""), absent)
-        known = values_at(self.records, paths, absent) if isinstance(paths, str) else [*map(paths, self.records)]
+        records, turned = self.records, self._turned
+        known = values_at(records, paths, absent, turned) if isinstance(paths, str) else [*map(paths, records)]
         return [known[place] for place in self.parents] if self._each else known
 
     def located(self, locators: pl.Series) -> pl.Series:
@@ -468,7 +486,10 @@ class RecordBlock:
     def named(self, members: Mapping[str, str]) -> Iterator[tuple[str, list[object]]]:
         """Yield each metric with the values of a member, whose name may hold anything."""
         for metric, name in members.items():
-            yield metric, _members(self.records, name, UNSET)
+            if self._turned is None:
+                yield metric, _members(self.records, name, UNSET)
+            else:
+                yield metric, self._turned.get(name) or [UNSET] * len(self.records)
 
     def scores(self, declared: Mapping[str, str]) -> Iterator[tuple[str, list[object]]]:
         """Yield each metric with its values, which are UNSET where a row has none: with `?` behind a path it may be absent.
