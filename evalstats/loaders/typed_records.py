@@ -252,6 +252,8 @@ class TypedRecords(Generic[R]):
                     continue
                 texts = cast("Sequence[Raw]", some)
                 try:
+                    if len(data) > 2 * _BLOCK_BYTES:
+                        self._check(texts)
                     records = self._decode(places, texts)
                     self.n_read += len(texts)
                 except _FAULTS:
@@ -384,11 +386,13 @@ class TypedRecords(Generic[R]):
                 places.append(place)
         return records, places
 
-    def _decode(self, places: Sequence[Place], elements: Sequence[bytes | Raw]) -> list[R]:
-        """Decode records of a document; a long one is refused if its objects would take too much memory."""
+    def _check(self, elements: Sequence[bytes | Raw]) -> None:
+        """Refuse long records of a document whose objects would take too much memory."""
         if sum(len(memoryview(raw)) for raw in elements) > 2 * _BLOCK_BYTES:
             for raw in elements:
                 check_objects(bytes(raw), self.path)
+
+    def _decode(self, places: Sequence[Place], elements: Sequence[bytes | Raw]) -> list[R]:
         found = [*map(self._decoder.decode, elements)]
         if not self._keyed:
             return found
@@ -397,6 +401,7 @@ class TypedRecords(Generic[R]):
 
     def _decoded(self, text: bytes, place: Place) -> R | str:
         try:
+            self._check([text])
             return self._decode([place], [text])[0]
         except _FAULTS:
             pass
