@@ -62,6 +62,7 @@ FAILED: Final = pl.col("status") == "error"
 UNSCORED: Final = pl.col("status") == "unscored"
 
 _BATCH: Final = 5_000
+_STATE: Final = "state"
 
 
 @cache
@@ -114,7 +115,7 @@ class Sign(msgspec.Struct, frozen=True):
 class FormatFile(TypedRecords[R]):
     """What is known of a source while its records are read: its runs, trials, metrics, and what a reader should know.
 
-    `kept` is what the format itself remembers from one record to the next.
+    `kept` is what the format itself remembers from one record to the next, `state` what is typed of it.
     """
 
     def __init__(self, source: Source, declared: "Format[R]") -> None:
@@ -137,7 +138,6 @@ class FormatFile(TypedRecords[R]):
         self.kept: Row = {}
         self.factors = Factors()
         self._declared = declared
-        self._state: object = None
         self._notes: dict[str, None] = {}
         self._apart: set[tuple[str, str]] = set()
         self._trials: dict[Hashable, int] = {}
@@ -261,9 +261,9 @@ class FormatFile(TypedRecords[R]):
 
     def state(self, make: Callable[["FormatFile[R]"], S]) -> S:
         """Return what the format remembers of the file, made of it when this is first asked."""
-        if self._state is None:
-            self._state = make(self)
-        return cast("S", self._state)
+        if (known := self.kept.get(_STATE)) is None:
+            known = self.kept[_STATE] = make(self)
+        return cast("S", known)
 
     def count(self, sentence: str, n: int = 1) -> None:
         """Count a case of what a reader should know: a sentence with `{n}`, `{all}` (records) and `{rows}`."""
@@ -483,15 +483,15 @@ class Format(Generic[R]):
                 file.n_rows += frame.height
                 waiting.append(frame)
                 if self.table == "outcomes":
-                    file.gives(None, *frame["metric"].unique(maintain_order=True))
+                    file.gives(None, *dict.fromkeys(frame["metric"].to_list()))
                 if not waits:
                     yield from self._with_runs(waiting, file, ranges)
             n += sum(map(len, file.more.values()))
             yield from file.taken()
         told = (self.finish is not None and self.finish(file)) or ()
-        for frame in self._frames_of_samples(((None, each) for each in told), file):
+        for frame in self._frames_of_samples(((None, *each) for each in told if each[1]), file):
             waiting.append(frame)
-            file.gives(None, *frame["metric"].unique(maintain_order=True))
+            file.gives(None, *dict.fromkeys(frame["metric"].to_list()))
         waiting += file.late()
         n += len(waiting) + sum(map(len, file.more.values()))
         if not n and not file.published.rows and not file.ratings:
@@ -527,9 +527,10 @@ class Format(Generic[R]):
             frames = [frame if "run" in frame.columns else self._named(frame, file)] if frame.height else []
         else:
             samples = (
-                (place, sample)
+                (place, *sample)
                 for place, record in enumerate(file.one_by_one(block))
                 for sample in (() if self.rows is None else self.rows(record, file))
+                if sample[1]
             )
             frames = self._frames_of_samples(samples, file)
         yield from frames if self.table == "outcomes" else (_judged(frame, file.tally) for frame in frames)
@@ -587,21 +588,20 @@ class Format(Generic[R]):
         return frame.with_columns(trial=file.trials(frame.select(key)))
 
     def _frames_of_samples(
-        self, samples: Iterable[tuple[int | None, Sample]], file: FormatFile[R]
+        self, samples: Iterator[tuple[int | None, Row, Sequence[tuple[str, Said]] | InEvery]], file: FormatFile[R]
     ) -> Iterator[pl.DataFrame]:
         """Yield frames of what records say, each with its number in the block: what outcomes share is looked at once."""
-        samples = iter(samples)
-        while taken := list(islice(samples, _BATCH)):
-            batch = [each for each in taken if each[1][1]]
-            if not batch:
-                continue
-            said = [outcomes for _, (_, outcomes) in batch]
-            shared = columns_of_rows([of_all for _, (of_all, _) in batch], self.table, MAKERS)
-            if "locator" not in shared.columns and batch[0][0] is not None:
-                shared = shared.with_columns(locator=file.locators.gather([place or 0 for place, _ in batch]))
+        while batch := [*islice(samples, _BATCH)]:
+            places, rows, said = cast(
+                "tuple[list[int | None], list[Row], list[Sequence[tuple[str, Said]] | InEvery]]",
+                zip(*batch, strict=True),
+            )
+            shared = columns_of_rows(rows, self.table, MAKERS)
+            if "locator" not in shared.columns and places[0] is not None:
+                shared = shared.hstack([file.locators.gather([place or 0 for place in places]).alias("locator")])
             shared = self._numbered(shared, file)
-            late = [each for each in said if isinstance(each, InEvery)]
-            if late:
+            if InEvery in {*map(type, said)}:
+                late = [each for each in said if isinstance(each, InEvery)]
                 waits = pl.Series([isinstance(each, InEvery) for each in said])
                 found = shared.filter(waits).hstack(states([each.said for each in late]))
                 file.wait(found, [each.evaluator for each in late])

@@ -133,7 +133,7 @@ def one_definition(metrics: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     is not analysed until one is declared.
     """
     key = list(KEYS["metrics"])
-    if metrics.height < 2 or not metrics.select(key).is_duplicated().any():
+    if len({*metrics[key].iter_rows()}) == metrics.height:
         return metrics, []
     contradictions: list[str] = []
     merged: list[dict[str, Any]] = []
