@@ -109,7 +109,10 @@ class _Reader:
         """Yield what each trace says of every scorer of its experiment."""
         metrics: dict[str, dict[str, None]] = {}
         for trace in self.traces.values():
-            metrics.setdefault(trace.experiment, {}).update(dict.fromkeys((*trace.own, *trace.inner, *trace.failed)))
+            known = metrics.setdefault(trace.experiment, {})
+            for scorers in (trace.own, trace.inner, trace.failed):
+                if not scorers.keys() <= known.keys():
+                    known.update(dict.fromkeys(scorers))
             for place in trace.places if trace.root is None else ():
                 self.file.leave_out("their trace has no root span; the export was filtered or cut", place)
         if not any(metrics.values()):

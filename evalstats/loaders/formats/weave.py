@@ -6,6 +6,7 @@ deep, are metrics `scorer/key`. A call that raised, or whose model did, is an er
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final, cast
 
 from evalstats.loaders.format import FAILED, OBJECT, RECORDS, UNSCORED, Format, FormatFile, Sample, Sign
@@ -59,7 +60,7 @@ def _row(record: Row, file: File) -> Iterator[Sample]:
 
 def _call(record: Row, file: File) -> Iterator[Sample]:
     given = as_dict(record.get("inputs"))
-    if not _OPERATION.fullmatch(as_text(record.get("op_name")) or ""):
+    if not _is_operation(as_text(record.get("op_name")) or ""):
         file.count(_OTHER_CALLS)
         return
     example = given.get("example")
@@ -104,10 +105,20 @@ def _take_leaves(found: dict[str, Said], name: str, value: object, file: File, d
         file.count(_TEXTS)
 
 
+@lru_cache(maxsize=100)  # calls of one evaluation name the same
+def _is_operation(name: str) -> bool:
+    return _OPERATION.fullmatch(name) is not None
+
+
 def _name(reference: object) -> str | None:
-    """Return the name of an object and a few characters of its version: "MyModel:a1b2c3"."""
     text = as_text(reference) or as_text(get(reference, "name"))
-    found = _REFERENCE.fullmatch(text or "")
+    return None if text is None else _short_name(text)
+
+
+@lru_cache(maxsize=100)
+def _short_name(text: str) -> str:
+    """Return the name of an object and a few characters of its version: "MyModel:a1b2c3"."""
+    found = _REFERENCE.fullmatch(text)
     return f"{found['name']}:{found['digest'][:6]}" if found else text
 
 
