@@ -34,6 +34,7 @@ from evalstats.loaders.roles import (
     SURE,
     are_sides,
     crossed_names,
+    has_role_by_name,
     is_called_score,
     names_a_judge,
     names_a_model,
@@ -164,9 +165,7 @@ def assigned(
     if len(columns) > _MOST_COLUMNS:  # those with names of roles come first
         mapped = [source for found in (given or ColumnMap()).columns.values() for source in found]
         names = {*asked.sides, *asked.metrics, *mapped}
-        likely = [
-            name for name in columns if name in names or any(role.weight(words_of(name)) for role in ROLES.values())
-        ]
+        likely = [name for name in columns if name in names or has_role_by_name(words_of(name))]
         kept = {*[*likely, *columns][:_MOST_COLUMNS]}
         columns = [name for name in columns if name in kept]
     found = [
@@ -728,7 +727,7 @@ class _Table:
 
 def _is_another_side(column: SampledColumn, sides: Sequence[SampledColumn]) -> bool:
     """Whether a column that is called like nothing holds scores as those of the sides do, and so a further side's."""
-    named = any(role.weight(column.words) for role in ROLES.values()) or is_partition_by_name(column.name)
+    named = has_role_by_name(column.words) or is_partition_by_name(column.name)
     named = named or column.words.split("_")[0] in _VERBS  # a fact about the item: `has_image`
     scores = [number for side in sides for number in side.numbers]
     levels = {level for side in sides for level in side.levels}

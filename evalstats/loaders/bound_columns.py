@@ -67,12 +67,6 @@ class _Seen(msgspec.Struct):
     dtype: pl.DataType | None = None
     misfit: str = ""
 
-    def kind(self) -> pl.DataType:
-        if self.dtype is not None:
-            return self.dtype
-        found = [(self.whole, pl.Int64()), (self.number, pl.Float64()), (self.truth, pl.Boolean())]
-        return next((dtype for fits, dtype in found if fits and self.any), pl.String())
-
 
 class Survey(msgspec.Struct):
     """The columns of a whole table in order, and what each of them holds.
@@ -174,8 +168,8 @@ class Survey(msgspec.Struct):
             yield f"dropped as factors, since they hold texts, lists or objects: {comma_list(left_out, SHOWN_COLUMNS)}"
         if commas := [name for name, seen in self.seen.items() if seen.commas]:
             yield f"numbers are written with a decimal comma in: {comma_list(commas, SHOWN_COLUMNS)}"
-        if self.renamed:
-            yield f"columns whose names are patterns to Polars got other names: {', '.join(self.renamed)}"
+        if renamed := [name for name in self.seen if own_name(name) != name]:
+            yield f"columns whose names are patterns to Polars got other names: {', '.join(renamed)}"
         repaired = sorted(name for name, seen in self.seen.items() if seen.repaired)
         if repaired:
             shown = comma_list(repaired, SHOWN_COLUMNS)
@@ -196,14 +190,13 @@ class Survey(msgspec.Struct):
             return f"it holds texts of more than {MAX_FACTOR_CHARS} characters"
         return seen.misfit
 
-    @property
-    def renamed(self) -> tuple[str, ...]:
-        """Columns that got another name, under that name."""
-        return tuple(name for name in self.seen if own_name(name) != name)
-
     def dtype(self, name: str) -> pl.DataType:
         """Return the dtype that fits all values of a column."""
-        return self.seen[name].kind()
+        seen = self.seen[name]
+        if seen.dtype is not None:
+            return seen.dtype
+        found = [(seen.whole, pl.Int64()), (seen.number, pl.Float64()), (seen.truth, pl.Boolean())]
+        return next((dtype for fits, dtype in found if fits and seen.any), pl.String())
 
 
 def surveyed(
@@ -220,14 +213,8 @@ def surveyed(
             kept = None
         elif kept is not None:
             kept.append(block)
-    return survey, table.blocks() if kept is None else _given_away(kept)
-
-
-def _given_away(blocks: list[TableBlock]) -> Iterator[TableBlock]:
-    """Yield blocks and keep none of those that were handed on."""
-    blocks.reverse()
-    while blocks:
-        yield blocks.pop()
+    # None of those that were handed on is kept.
+    return survey, table.blocks() if kept is None else (kept.pop(0) for _ in range(len(kept)))
 
 
 def _look_at_text(present: pl.Series, seen: _Seen, kind: str) -> None:
@@ -328,9 +315,10 @@ def bind(
     names = {*STANDARD, *MADE, *renamed, *constants}
     factors = {**renamed, **{f"source_{name}" if name in names else name: name for name in left}}
     dependence = _dependence(map_, standard, factors, columns)
+    is_named = not map_.across and ("metric" in mapped or "metric" in constants)
     return Binding(
         columns=standard,
-        scores=_metrics(mapped["score"], named=not map_.across and ("metric" in mapped or "metric" in constants)),
+        scores={None: mapped["score"][0]} if is_named else {source: source for source in mapped["score"]},
         sides=sides,
         constants=constants,
         factors=factors,
@@ -410,12 +398,6 @@ def wide_hint(columns: Sequence[str]) -> str:
         f"If {named} each hold the scores of a model: {Option('map', several, of='models')}. "
         f"{Option('map', several, of='score')} alone makes two metrics of one model of them"
     )
-
-
-def _metrics(sources: tuple[str, ...], *, named: bool) -> dict[str | None, str]:
-    if named:
-        return {None: sources[0]}
-    return {source: source for source in sources}
 
 
 def _dependence(

@@ -249,7 +249,10 @@ class ColumnMap:
             self,
             columns={**columns, **other.columns},
             constants={**constants, **other.constants},
-            values=_merged_values(self.values, other.values),
+            values={
+                name: {**self.values.get(name, {}), **other.values.get(name, {})}
+                for name in dict.fromkeys((*self.values, *other.values))
+            },
             metrics={**self.metrics, **other.metrics},
             scale=other.scale or self.scale,
             dependence=tuple(dict.fromkeys((*self.dependence, *other.dependence))),
@@ -404,13 +407,6 @@ def _from_score(source: str) -> ColumnMap:
     if columns[0].startswith("@") and not columns[0].startswith("@@"):
         return ColumnMap(constants={"score": columns[0][1:]})
     return ColumnMap(columns={"score": tuple(each.removeprefix("@") for each in columns)}, directions=directions)
-
-
-def _merged_values(
-    first: Mapping[str, Mapping[str, str | float]], second: Mapping[str, Mapping[str, str | float]]
-) -> dict[str, Mapping[str, str | float]]:
-    """Put what labels stand for together, column by column; the second wins."""
-    return {name: {**first.get(name, {}), **second.get(name, {})} for name in dict.fromkeys((*first, *second))}
 
 
 def _codes(given: object) -> dict[str, str | float]:

@@ -331,7 +331,10 @@ def tidy_frame(
             "source_digest": digest,
             "loader": _NAME,
             "loader_version": "2",
-            **{f"n_{status}": _count(counts, str(row["run"]), status) for status in ("scored", "error", "unscored")},
+            **{
+                f"n_{status}": int(counts.filter(run=str(row["run"]), status=status)["len"].sum())
+                for status in ("scored", "error", "unscored")
+            },
         }
         for row in tidier.runs()
     ]
@@ -345,10 +348,6 @@ def tidy_frame(
         ),
     )
     return with_distinct_names(data)
-
-
-def _count(counts: pl.DataFrame, run: str, status: str) -> int:
-    return int(counts.filter(run=run, status=status)["len"].sum())
 
 
 def _as_table(frame: object) -> pl.DataFrame:

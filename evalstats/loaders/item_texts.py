@@ -83,7 +83,11 @@ def _records(source: Source, locators: Collection[str]) -> Iterator[tuple[str, R
     for locator in locators:
         path, rest = source.path, locator
         files_of = (*source.companions, source.path)
-        names = {name: each for each in files_of for name in (_beside(each), readable_name(each.name))}
+        names = {
+            name: each
+            for each in files_of
+            for name in (readable_name("/".join(each.parts[-2:])), readable_name(each.name))
+        }
         named = max((name for name in names if locator.startswith(name)), key=len, default="")
         if named:
             path, rest = names[named], locator.removeprefix(named).lstrip(" ")
@@ -124,10 +128,6 @@ def _in_rows(document: object, place: str, locator: str) -> Iterator[tuple[str, 
         yield from ((locator, row) for row in islice(rows, int(match[2]), int(match[2]) + 1))
     except InputError:  # there are no rows at such a path
         return
-
-
-def _beside(path: Path) -> str:
-    return readable_name("/".join(path.parts[-2:]))
 
 
 def _numbered(head: Head) -> Iterator[tuple[int, object]]:

@@ -215,7 +215,9 @@ def _grids(columns: Sequence[tuple[str, ...]], paths: Sequence[Path]) -> list[tu
     count as its first, second and so on.
     """
     found: list[tuple[str, list[tuple[str, ...]]]] = []
-    whole = [_whole(texts) for texts in columns]
+    # A part of a template: a field where the paths vary.
+    alike = [_ANY if re.search(r"[{}*]", texts[0]) else texts[0] for texts in columns]
+    whole = ["{}" if len({*texts}) > 1 else same for texts, same in zip(columns, alike, strict=True)]
     cut = [[*whole[:k], cut, *whole[k + 1 :]] for k, texts in enumerate(columns) for cut in _cuts(texts)]
     for patterns in (whole, *cut):
         numbers = iter(range(_READINGS))
@@ -249,11 +251,6 @@ def _numbered(fields: Sequence[tuple[str, ...]], k: int) -> list[tuple[str, ...]
         so_far[group] += 1
         numbered.append(f"{names_a_repetition(value)}{so_far[group]}")
     return [*fields[:k], tuple(numbered), *fields[k + 1 :]]
-
-
-def _whole(texts: Sequence[str]) -> str:
-    """Return one part of a template for these texts: a field where they vary."""
-    return "{}" if len({*texts}) > 1 else _ANY if re.search(r"[{}*]", texts[0]) else texts[0]
 
 
 def _cuts(texts: Sequence[str]) -> list[str]:

@@ -265,8 +265,13 @@ def _in_one_vocabulary(table: pl.DataFrame) -> pl.DataFrame:
     text = text.set(text.str.to_lowercase().is_in(list(NO_VALUE)).fill_null(value=False), None)
     text = text.replace({word: as_text(number) for word in levels_of(text) if (number := as_number(word)) is not None})
     folded = text.str.to_lowercase()
-    meanings = {word: _meaning(word) for word in levels_of(folded)}
-    numbers = [as_number(word) for word in meanings]
+    words = levels_of(folded)
+    numbers = [as_number(word) for word in words]
+    # A single letter ("C", "N") may be a category and stands for no number.
+    meant = [
+        word_score(word) if each is None and len(word) > 1 else each for word, each in zip(words, numbers, strict=True)
+    ]
+    meanings = dict(zip(words, meant, strict=True))
     synonyms = len(set(meanings.values())) < len(meanings)
     if meanings and (None not in numbers or (None not in meanings.values() and synonyms)):
         value = folded.replace_strict(list(meanings), list(meanings.values()), default=None, return_dtype=pl.Float64)
@@ -280,12 +285,6 @@ def _in_one_vocabulary(table: pl.DataFrame) -> pl.DataFrame:
     spellings = pl.DataFrame({"folded": folded, "label": text}).drop_nulls().group_by("folded", "label").len()
     usual = spellings.sort(["len", "label"], descending=[True, False]).unique("folded", keep="first")
     return table.with_columns(folded.replace_strict(usual["folded"], usual["label"], default=None).alias("label"))
-
-
-def _meaning(word: str) -> float | None:
-    """Return the number that a rating stands for; a single letter ("C", "N") may be a category and stands for none."""
-    number = as_number(word)
-    return word_score(word) if number is None and len(word) > 1 else number
 
 
 def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:

@@ -311,6 +311,15 @@ def words_of(name: str) -> str:
     return plain(_FIRST_OF.sub("", _CASED.sub("_", IN_PARENTHESES.sub("", name) or name)))
 
 
+def has_role_by_name(words: str) -> bool:
+    """Whether a name, in plain words, is that of any role.
+
+    >>> has_role_by_name("judge_score"), has_role_by_name("tone")
+    (True, False)
+    """
+    return any(role.weight(words) for role in ROLES.values())
+
+
 def is_called_score(name: str) -> bool:
     """Whether a column's name alone says that it holds scores.
 

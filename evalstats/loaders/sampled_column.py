@@ -18,6 +18,7 @@ from evalstats.loaders.roles import (
     ROLES,
     SIDES,
     SURE,
+    has_role_by_name,
     is_called_score,
     names_a_model,
     names_a_repetition,
@@ -245,11 +246,17 @@ class SampledColumn:
             named = max(named, SURE)  # the arms of a test: A and B, control and treatment, v1 and v2
         # What is called like nothing and has a few names may be what is compared.
         few = 1 < len(self.levels) <= min(MOST_SIDES, len(self.cells) // 4) and self.is_complete and not self.is_text
-        nameless = few and self.scored < 1 and not any(role.weight(self.words) for role in ROLES.values())
+        nameless = few and self.scored < 1 and not has_role_by_name(self.words)
         named = max(named, 0.35 * nameless)
         return max(
             named, 0.7 if self.holds_models and ANSWERS.isdisjoint(self.tokens) and not is_answer(self.name) else 0.0
         )
+
+
+def is_called_like_nothing(name: str) -> bool:
+    """Whether a column has no role by its name, nor says that it holds no scores: its cells must tell what it is."""
+    words = words_of(name)
+    return len(words) > 1 and "," not in name and not (has_role_by_name(words) or ROLES["score"].bars(words))
 
 
 def is_rated(column: SampledColumn, item: SampledColumn) -> bool:
@@ -259,12 +266,9 @@ def is_rated(column: SampledColumn, item: SampledColumn) -> bool:
     >>> [is_rated(SampledColumn(name, rows), SampledColumn("id", rows)) for name in ("tone", "hops", "id")]
     [True, False, False]
     """
-    called = any(role.weight(column.words) for role in ROLES.values()) or ROLES["score"].bars(column.words)
     if (
-        called
-        or len(column.words) < 2
+        not is_called_like_nothing(column.name)
         or not (column.numbers and column.is_measured and len(column.levels) > 2)
-        or "," in column.name
         or column.numbers == sorted({*column.numbers})  # it counts the rows
     ):
         return False

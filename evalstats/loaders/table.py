@@ -22,7 +22,7 @@ from evalstats.loaders.expressions import computed, may_compute
 from evalstats.loaders.files import HEAD_BYTES
 from evalstats.loaders.layout import Contents
 from evalstats.loaders.look import found_in, looks_at
-from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, SampledColumn, is_rated
+from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, SampledColumn, is_called_like_nothing, is_rated
 from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_number, as_text, text_of
 from evalstats.schema.columns import is_usual_text
@@ -193,10 +193,11 @@ def _further_scores(head: Head, map_: ColumnMap, binding: Binding) -> list[str]:
     """Return the factors that look like scores that nobody named, beside scores by name."""
     if None in binding.scores or map_.across or map_.makes("item") or map_.rows is not None:
         return []
+    if not (names := [name for name in binding.factors.values() if is_called_like_nothing(name)]):
+        return []
     records = looks_at(head)[0].records
     item = SampledColumn(_source(map_, "item"), records)
-    columns = [SampledColumn(name, records) for name in binding.factors.values()]
-    return [column.name for column in columns if is_rated(column, item)]
+    return [name for name in names if is_rated(SampledColumn(name, records), item)]
 
 
 def named_otherwise(map_: ColumnMap) -> list[str]:

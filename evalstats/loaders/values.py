@@ -136,7 +136,8 @@ def as_time(value: object) -> datetime | None:
     if seconds is None or (isinstance(value, str) and seconds < _TEXT_SECONDS_FROM):
         return None
     try:
-        return datetime.fromtimestamp(seconds / _per_second(seconds), tz=UTC)
+        per_second = next((factor for _, limit, factor in _UNITS if abs(seconds) >= limit), 1.0)
+        return datetime.fromtimestamp(seconds / per_second, tz=UTC)
     except (OverflowError, OSError, ValueError):
         return None
 
@@ -157,10 +158,6 @@ def unit_of_count(value: object) -> str:
     if number is None or (isinstance(value, str) and len(value) <= _COMPACT_DATE):
         return "dates"
     return next((name for name, limit, _ in _UNITS if abs(number) >= limit), "seconds")
-
-
-def _per_second(count: float) -> float:
-    return next((factor for _, limit, factor in _UNITS if abs(count) >= limit), 1.0)
 
 
 def letter_grade(value: object) -> float | None:
