@@ -97,7 +97,7 @@ def _runs_are_trials(rows: pl.DataFrame, name: str, role: str) -> bool:
             else f"name one of {quoted_list(runs)}"
         )
         raise SeveralRunsError(
-            f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height:,} items; {one}. "
+            f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {plural(shared.height, 'item')}; {one}. "
             f"If they are repetitions (other seeds), take them as its trials: {Option('trials_from_runs')}; "
             f"if their files are tasks: {Option('map', '{model}/{benchmark}', of='files')}",
             n_runs=len(runs),

@@ -305,8 +305,12 @@ def side_levels(
     if olds is not None and news is not None:
         return olds, news, ""
     if len(found) < 2:
-        have = f"one level, {found[0]!r}" if found else "no level"
-        raise CannotAnswerError(f"{column} has {have}; old and new items are both needed")
+        have = (
+            f"{column} has one level, {found[0]!r}"
+            if found
+            else (f"no item has one level of {column}: it is empty, or differs between rows of one item")
+        )
+        raise CannotAnswerError(f"{have}; old and new items are both needed")
     if olds is not None or news is not None:
         rest = tuple(level for level in found if level not in (olds or news or ()))
         told = f"The rest of {column} ({quoted_list(rest)}) is taken as {'new' if olds else 'old'}"

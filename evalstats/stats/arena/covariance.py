@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.grammar import plural
+from evalstats.grammar import is_are, plural
 from evalstats.record import record
 from evalstats.stats.arena.bradley_terry import row_scores
 from evalstats.stats.arena.likelihood import PairFit, derivatives, linear_predictor, split_votes
@@ -653,7 +653,7 @@ def _whole(n_whole: int) -> tuple[str, ...]:
 def _too_few(name: str, count: int) -> str | None:
     if count >= FEWEST_CLUSTERS:
         return None
-    return f"{name}: {count} are too few for an interval; at least {FEWEST_CLUSTERS} are needed"
+    return f"{name}: {count} {is_are(count)} too few for an interval; at least {FEWEST_CLUSTERS} are needed"
 
 
 def _way(name: str, meat: Meat, *, jackknife: bool, nested: str | None) -> Way:

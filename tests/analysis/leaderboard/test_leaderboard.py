@@ -795,3 +795,8 @@ def test_scores_are_given_of_the_systems_that_have_one() -> None:
     only = EvalData(outcomes=data.outcomes.filter(pl.col("model") == "m1"), runs=data.runs, metrics=data.metrics)
     with pytest.raises(InputError, match="'m1' is ambiguous: 2 runs"):
         score(only)
+
+
+def test_items_are_paired_and_not_ranked() -> None:
+    with pytest.raises(InputError, match="'item' names what is paired, not what is ranked"):
+        leaderboard(data_of(rows_of("a", [1.0, 0.0] * 10), rows_of("b", [0.0, 1.0] * 10)), contrast="item")
