@@ -232,9 +232,10 @@ class FormatFile(TypedRecords[R]):
 
     def without(self, frame: pl.DataFrame, where: pl.Expr | pl.Series, why: str) -> pl.DataFrame:
         """Return a block's columns without the rows `where` this holds, which are left out like a record."""
-        marked = frame.select(where).to_series().fill_null(value=False)
+        marked = where if isinstance(where, pl.Series) else frame.select(where).to_series()
         if not marked.any():
             return frame
+        marked = marked.fill_null(value=False)
         for locator in frame["locator"].filter(marked):
             self.leave_out(why, locator)
         return frame.filter(~marked)

@@ -16,6 +16,7 @@ import polars as pl
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, json_text
 from evalstats.schema.columns import column_names
 from evalstats.schema.metrics import is_money_or_time
+from evalstats.schema.tables import is_constant
 
 _SHOWN = 5
 _HELD_CHARS = 200
@@ -165,19 +166,16 @@ class Ranges:
 
     def add_frame(self, scores: pl.DataFrame, benchmark: str) -> None:
         """Take note of all scores in a frame with the column `metric`, and `score` where there are any."""
-        if "score" not in scores.columns:
-            scores = scores.with_columns(pl.lit(None, dtype=pl.Float64).alias("score"))
-        between = ~pl.col("score").is_in([0.0, 1.0])
-        found = scores.group_by("metric", maintain_order=True).agg(
-            pl.col("score").min().alias("low"),
-            pl.col("score").max().alias("high"),
-            pl.col("score").filter(between).first().alias("other"),
-            pl.col("score").filter(between & (pl.col("score") != 100.0)).first().alias("no_percent"),
-        )
-        for metric, *some in found.iter_rows():
-            self.add(benchmark, metric, None)
-            for score in some:
-                self.add(benchmark, metric, score)
+        names = [name for name in ("metric", "score") if name in scores.columns]
+        alone = not scores.height or is_constant(scores["metric"])
+        for part in [scores] if alone else scores[names].partition_by("metric", maintain_order=True):
+            for metric in part["metric"][:1]:
+                self.add(benchmark, metric, None)
+            known = part["score"].drop_nulls().to_numpy() if "score" in names else np.empty(0)
+            between = known[(known != 0.0) & (known != 1.0)]
+            ends = (known.min(), known.max()) if len(known) else ()
+            for score in (*ends, *between[:1], *between[between != 100.0][:1]):
+                self.add(benchmark, part["metric"][0], float(score))
 
     def ends(self, benchmark: str, metric: str) -> tuple[float, float]:
         """Return the lowest and the highest score seen; inf and -inf where there is none."""
