@@ -268,6 +268,8 @@ class EvalData:
         InputError
             If there is no such column; the message lists what could be used.
         """
+        if name == "model":  # which every table has, whatever a source calls its own columns
+            return name
         own = self.factor_names()
         # A standard column without a value gives way to the source's own column of that name.
         is_empty = name in own and self.outcomes.get_column(name, default=_NO_LEVELS).is_null().all()

@@ -288,7 +288,7 @@ def compare(
     of_metrics: tuple[Note, ...] = ()
     if metric is None:
         require_outcomes(data, *sides)
-        data, column = with_primary(data, plan), contrast if contrast == "model" else data.factor(contrast)
+        data, column = with_primary(data, plan), data.factor(contrast)
         shared, of_metrics = metrics_of_both(data, sides, contrast=column)
         metric = shared[0] if len(shared) == 1 else shared or None
     if metric is None or isinstance(metric, str):
@@ -326,7 +326,7 @@ def _answer_each(
     if asked.margin is not None:
         # One margin means the same for several metrics only where they are shown in one unit.
         require_outcomes(data, baseline, candidate)
-        column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
+        column = data.factor(asked.contrast)
         known = [both_systems(data, baseline, candidate, metric=name, contrast=column)[0] for name in metrics]
         if len({(each.scale, each.shown_unit) for each in known}) > 1:
             units = ", ".join(f"{each.name} in {each.shown_unit or 'a unit of its own'}" for each in known)
@@ -358,7 +358,7 @@ def _answer(
     `family` holds all metrics that are asked for at once.
     """
     require_outcomes(data, baseline, candidate)
-    column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
+    column = data.factor(asked.contrast)
     asked = asked if family else as_watched(data, asked, (baseline, candidate))
     data, asked, of_suite = as_one(data, asked, (baseline, candidate), contrast=column, split=not family)
     metric, first, second = both_systems(

@@ -249,10 +249,10 @@ def decided(
         design = replace(design, too_few=max(too_few, key=lambda row: row.design_effect, default=None))
     varying = [*(row for row in rows if row.copies), *(row for row in apart if row.varies and not row.copies)]
     findings: list[LevelDifferences] = []
+    differences = design.scores().differences if varying else np.zeros(0)
     for row in varying:
         if row.column in (*split, *design.declared):
             continue
-        differences = design.scores().differences
         levels = [
             (name, len(places), float(np.mean(differences[places])))
             for name, places in level_places(paired.items[row.column])

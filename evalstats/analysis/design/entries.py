@@ -66,7 +66,7 @@ def chosen_entries(data: EvalData | object, asked: GivenOptions, *, purpose: str
     data = as_data(data, asked.names()).with_metric(asked.metric, higher_is_better=asked.higher_is_better)
     data.need_rows(purpose)
     require_outcomes(data, *(asked.models or ()))
-    column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
+    column = data.factor(asked.contrast)
     metric, systems, notes = entries_of(
         data, metric=asked.metric, models=asked.models, contrast=column, least=least, purpose=purpose
     )

@@ -235,7 +235,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     if asked.contrast == "item":
         raise InputError("contrast 'item' names what is paired, not what is ranked; name what tells the systems apart")
     require_outcomes(data, *(asked.models or ()))
-    column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
+    column = data.factor(asked.contrast)
     data, asked, of_suite = as_one(data, asked, asked.models, contrast=column)
     ambiguous: dict[str, SeveralRunsError] = {}
     chosen, arms, remarks = entries_of(

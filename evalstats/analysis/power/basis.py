@@ -337,7 +337,7 @@ def from_pilot(
     data = as_data(pilot)
     data.need_rows("a plan from a pilot")
     baseline, candidate = only_two(data, (baseline, candidate), contrast=contrast, where="the pilot")
-    column = contrast if contrast == "model" else data.factor(contrast)
+    column = data.factor(contrast)
     suite = suite_between(data, (baseline, candidate), metric=metric, contrast=column)
     if suite is not None:
         data, metric = suite.data, suite.metric
@@ -440,7 +440,7 @@ def _parts_over_tasks(
 def _from_data(
     data: EvalData, result: Comparison, cluster: str | Sequence[str] | None, contrast: str, *, suite: bool = False
 ) -> Basis:
-    column = contrast if contrast == "model" else data.factor(contrast)
+    column = data.factor(contrast)
     names = (result.baseline.name, result.candidate.name)
     chosen, *arms = both_systems(data, *names, metric=result.metric, contrast=column)
     named = named_clusters(data, cluster)

@@ -529,7 +529,7 @@ def short_form_plan(data: EvalData, plan: PowerPlan, *, contrast: str, seed: int
     wanted = plan.n_items
     if plan.solved != "n_items" or wanted is None or plan.n_clusters or plan.n_tasks or plan.discordance is None:
         return None
-    column = contrast if contrast == "model" else data.factor(contrast)
+    column = data.factor(contrast)
     try:
         metric, systems, _ = entries_of(
             data, metric=plan.metric, models=None, contrast=column, least=FEWEST_MODELS, ambiguous={}

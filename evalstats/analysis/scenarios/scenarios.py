@@ -158,7 +158,7 @@ def scenarios(
     level = _checked(conf_level, as_=as_, formula=formula, n_resamples=n_resamples)
     data = data.with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data, *(models or ()))
-    column = contrast if contrast == "model" else data.factor(contrast)
+    column = data.factor(contrast)
     chosen, arms, notes = entries_of(data, metric=metric, models=models, contrast=column, least=1)
     arms, unpaired, numbered = unpaired_arms(data, arms, paired=paired)
     table = scenario_table(

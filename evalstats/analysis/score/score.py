@@ -161,7 +161,7 @@ def score(
     if data.aggregates.height and not data.outcomes.height:
         return published_score(data, name, asked)
     require_outcomes(data, *([name] if name is not None else []))
-    column = contrast if contrast == "model" else data.factor(contrast)
+    column = data.factor(contrast)
     of_suite: tuple[Note, ...] = ()
     try:
         data, asked, of_suite = as_one(data, asked, None if name is None else [name], contrast=column)
