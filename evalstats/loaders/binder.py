@@ -478,13 +478,14 @@ class _Table:
         taken = {*chosen}
         rest = [column for column in self.columns if column not in taken]
         apart, is_key, against = ((), True, 0.0) if item is None else self._apart(item, model, rest)
-        # What may be the model is that where nothing else is, and no version of an item.
-        if (
-            model is None
-            and apart
-            and {apart[0].partition("=")[2]} & {c.source for _, c in self.models if c is not None}
-        ):
-            return None
+        # What may be the model is that where nothing else is, and neither a version of an item nor lost among its repeats.
+        if model is None and item is not None:
+            others = [c for _, c in self.models if c is not None and c is not item]
+            repeated = "trial" in self.given.columns or self.given.repeats is not None
+            if (repeated and any(_vary_in(c, [item]) for c in others)) or (
+                apart and apart[0].partition("=")[2] in {c.source for c in others}
+            ):
+                return None
         if item is not None and item.words in ASKED and is_key and item_weight > 0.3:
             item_weight += 0.25
         given = {*self.given.columns, *self.given.constants}

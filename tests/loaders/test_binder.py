@@ -639,3 +639,16 @@ def test_the_scores_of_a_side_are_no_part_of_its_name(tmp_path: Path) -> None:
     data = read(path, sides=["base", "tuned"], question="compare")
     assert {*data.outcomes["model"]} == {"base", "tuned"}
     assert data.outcomes.height == 40
+
+
+@pytest.mark.parametrize("told", ["repeats=first", "trial=#order"])
+def test_what_is_said_of_repeats_leaves_the_model_as_it_was(told: str) -> None:
+    rows = [
+        {"query_id": f"q{q}", "config_name": side, "accuracy": (q * p) % 4 / 4}
+        for q in range(9)
+        for p, side in enumerate(("naive", "hybrid", "rerank"), 1)
+    ]
+    alone = assigned([*rows[0]], rows)[0]
+    assert alone.is_sure
+    again = assigned([*rows[0]], [*rows, *rows[:2]], given=ColumnMap.from_options([told]))[0]
+    assert (again.options, again.is_sure) == (alone.options, True)
