@@ -648,7 +648,8 @@ def test_what_is_said_of_repeats_leaves_the_model_as_it_was(told: str) -> None:
         for q in range(9)
         for p, side in enumerate(("naive", "hybrid", "rerank"), 1)
     ]
-    alone = assigned([*rows[0]], rows)[0]
+    asked = AskedNames(question="leaderboard")
+    alone = assigned([*rows[0]], rows, asked)[0]
     assert alone.is_sure
-    again = assigned([*rows[0]], [*rows, *rows[:2]], given=ColumnMap.from_options([told]))[0]
+    again = assigned([*rows[0]], [*rows, *rows[:2]], asked, ColumnMap.from_options([told]))[0]
     assert (again.options, again.is_sure) == (alone.options, True)
