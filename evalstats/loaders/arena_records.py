@@ -137,7 +137,7 @@ def _values(records: Sequence[Mapping[str, object]], name: str) -> list[object]:
 
 def _column(values: list[object]) -> pl.Series:
     if isinstance(values[0], str):  # so are most often the others
-        with suppress(TypeError, UnicodeEncodeError):
+        with suppress(TypeError, UnicodeEncodeError, OverflowError):
             return pl.Series(values, dtype=pl.String)
     nests = not {*map(type, values)}.isdisjoint({dict, list, VoteOutcome})
     return pl.Series(values, dtype=pl.Object) if nests else series(values)

@@ -215,7 +215,7 @@ def _text_series(name: str, values: list[object]) -> pl.Series:
     """Make texts of values; half of a character, which no table can hold, becomes the replacement character."""
     try:
         return pl.Series(name, values, dtype=pl.String)
-    except (TypeError, UnicodeEncodeError):
+    except (TypeError, UnicodeEncodeError, OverflowError):
         texts = [None if value is None else str(value) for value in values]
     try:
         return pl.Series(name, texts, dtype=pl.String)

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import evalstats as es
+from evalstats.errors import InputError
 from tests.loaders.trees import opened, said
 
 Row = dict[str, Any]
@@ -98,3 +99,12 @@ def test_two_models_pair(tmp_path: Path) -> None:
     data = opened(tmp_path, {"evals.csv": [log(), log("e2", "new")], "samples.csv": rows}, "inspect-frames")
     result = es.compare(data, "openai/gpt", "new")
     assert (result.n_items, result.estimate) == (30, pytest.approx(20 / 30 - 15 / 30))
+
+
+def test_ids_and_limits_that_are_no_texts_are_no_faults(tmp_path: Path) -> None:
+    rows = [sample(f"q{k}", log="e1", limit_reached=float(k)) for k in range(3)]
+    pl.DataFrame(rows).write_parquet(tmp_path / "samples.parquet")
+    assert es.read(tmp_path / "samples.parquet").outcomes.height == 3
+    pl.DataFrame([{**row, "eval_id": ["e", "1"]} for row in rows]).write_parquet(tmp_path / "samples.parquet")
+    with pytest.raises(InputError, match="no eval_id"):
+        es.read(tmp_path / "samples.parquet")

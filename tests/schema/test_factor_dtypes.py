@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from evalstats.schema.tables import check_table, concat_tables, frame_from_rows
+from evalstats.schema.tables import check_table, concat_tables, factor_series, frame_from_rows
 
 
 def metric(name: str, **factors: object) -> pl.DataFrame:
@@ -60,3 +60,7 @@ def test_a_duration_becomes_text() -> None:
 def test_half_a_character_is_replaced() -> None:
     row = {"benchmark": "b", "metric": "m", "kind": "binary", "level": "a\ud800"}
     assert frame_from_rows([row], "metrics")["level"].to_list() == ["a\ufffd"]
+
+
+def test_a_number_of_hundreds_of_digits_beside_a_text_is_a_text() -> None:
+    assert factor_series("level", ["x", 10**30, 1.5]).to_list() == ["x", f"1{'0' * 30}", "1.5"]

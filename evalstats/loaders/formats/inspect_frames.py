@@ -38,7 +38,7 @@ def _samples(records: list[Row], file: FormatFile[Row]) -> tuple[list[Row], pl.S
             _log(record, file)
         return [], file.locators
     metadata, scorers = _layout(tuple(records[0]))
-    for record in {record.get("eval_id"): record for record in reversed(records)}.values():
+    for record in {as_text(record.get("eval_id")): record for record in reversed(records)}.values():
         _run(record, file)
     for record in records if metadata else ():
         record[_FACTORS] = {name: _value(record[_METADATA + name]) for name in metadata}
@@ -67,7 +67,7 @@ def _grade(value: object) -> Said:
 
 def _arranged(frame: pl.DataFrame, file: FormatFile[Row]) -> pl.DataFrame:
     frame = file.named(frame, _log="eval_id", item="id")
-    words = pl.col("error", "limit_reached", "link").replace([*_NO_VALUE], None)
+    words = pl.col("error", "limit_reached", "link").cast(pl.String).replace([*_NO_VALUE], None)
     frame = frame.with_columns(words, trial=pl.when(pl.col("trial") > 0).then(pl.col("trial") - 1))
     if frame["trial"].null_count():
         numbers = file.trials(frame.select("_log", "item", pl.col("trial").is_null()))
