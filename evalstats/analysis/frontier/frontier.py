@@ -212,7 +212,7 @@ def frontier(
             *(() if decides is None else (decides.note(),)),
             *(rows_may_align(board.table) if numbered else ()),
             *as_notes("choice", (*declared, *entries.notes), caution=False),
-            *as_notes("left_out", without_cost, caution=False),
+            *as_notes("left_out", without_cost),
             *board.kinds.notes("note"),
             *as_notes("source", (text for each in board.table.systems for text in each.remarks), caution=False),
         ),
@@ -235,10 +235,10 @@ def _with_cost(
             free.append(system.name)
         else:
             kept.append(system)
-    texts = [f"dropped, since none of their scored rows has {cost}: {', '.join(lacking)}"] if lacking else []
+    texts = [f"Dropped, since none of their scored rows has {cost}: {', '.join(lacking)}"] if lacking else []
     if free:
         why = "is 0 on every item, as harnesses write if the price is unknown"
-        texts.append(f"dropped, since their {cost} {why}: {', '.join(free)}")
+        texts.append(f"Dropped, since their {cost} {why}: {', '.join(free)}")
     if len(kept) < 2:
         have = f"{kept[0].name!r} alone has" if kept else "no system has"
         raise CannotAnswerError(

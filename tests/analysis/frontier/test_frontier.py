@@ -164,6 +164,8 @@ def test_systems_without_a_cost_or_with_none_known_are_left_out_by_name() -> Non
     notes = texts(result, "left_out")
     assert "none of their scored rows has cost_usd: silent" in notes
     assert "0 on every item, as harnesses write if the price is unknown: free" in notes
+    # One that is dropped might beat all others, so the first screen says it.
+    assert all(note.caution for note in result.notes if "Dropped, since" in note.text)
     # A time of 0 is a time.
     timed = frontier(data_with({"a": (scores, costs), "b": (scores, [0.0] * 20)}, cost="latency_s"), cost="latency_s")
     assert [row.name for row in timed.rows] == ["b", "a"]
