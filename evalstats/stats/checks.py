@@ -76,7 +76,8 @@ def counted_order(values: IntArray) -> IntArray:
     >>> counted_order(np.array([70_000, -3, 70_000, 5])).tolist()
     [1, 3, 0, 2]
     """
-    above = (values - values.min(initial=0)).view(np.uint64)
+    low = values.min(initial=0)
+    above = (values - low if low else values).view(np.uint64)
     order = np.argsort(above.astype(np.uint16), kind="stable")
     for bits in range(16, int(above.max(initial=0)).bit_length(), 16):
         order = order[np.argsort((above[order] >> np.uint64(bits)).astype(np.uint16), kind="stable")]

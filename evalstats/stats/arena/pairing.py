@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 from evalstats.errors import CannotAnswerError
 from evalstats.record import record
 from evalstats.stats.arena.parametric_bootstrap import Tastes
-from evalstats.stats.checks import FloatArray, IntArray, counted_order
+from evalstats.stats.checks import FloatArray, IntArray, counted_order, levels_and_places
 from evalstats.stats.computation import one_thread
 from evalstats.stats.roots import solved
 
@@ -66,9 +66,9 @@ def pairing_test(first: IntArray, second: IntArray, share: FloatArray, *, n_mode
     pair = np.minimum(first, second) * n_models + np.maximum(first, second)
     starts = np.flatnonzero(np.diff(pair, prepend=-1))
     # Refuse votes that stand sorted by their pair or by a side: their order says nothing of when they were given.
-    runs = [(starts.size, np.unique(pair).size)]
-    runs += [(1 + np.count_nonzero(np.diff(side)), np.unique(side).size) for side in (first, second)]
-    if any(count < 2 * levels and first.size > 4 * levels for count, levels in runs):
+    runs = [(starts.size, pair), *((1 + np.count_nonzero(np.diff(side)), side) for side in (first, second))]
+    levels = [levels_and_places(values)[0].size for _, values in runs]
+    if any(count < 2 * n and first.size > 4 * n for (count, _), n in zip(runs, levels, strict=True)):
         raise CannotAnswerError("the votes stand sorted by model, so their order does not say when they were given")
     own, others = _comparisons(first[starts], second[starts], n_models, seed)
     if own.size < FEWEST:
@@ -90,10 +90,16 @@ def _comparisons(first: IntArray, second: IntArray, n_models: int, seed: int) ->
     n = first.size
     few = min(_NEW, n // (2 * n_models))
     models = np.stack([first, second], axis=1).ravel()
-    count = np.bincount(models, minlength=n_models)
-    by_model, start = counted_order(models) // 2, np.cumsum(count) - count
     known = np.full(n_models, n)
-    known[count > few] = by_model[(start + few)[count > few]]
+    known[np.bincount(models, minlength=n_models) > few] = -1
+    size = 4 * (few + 1) * n_models
+    while (known < 0).any():  # among the first votes of all are most often the first ones of every model
+        early = models[:size]
+        count = np.bincount(early, minlength=n_models)
+        by_model, start = counted_order(early) // 2, np.cumsum(count) - count
+        found = (known < 0) & (count > few)
+        known[found] = by_model[(start + few)[found]]
+        size *= 4
     since = np.maximum(known[first], known[second])  # from when on both models of a vote are known
     own = np.flatnonzero(since[: n - 1] <= np.arange(n - 1))
     if own.size > _MOST:

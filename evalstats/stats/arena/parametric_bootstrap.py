@@ -228,13 +228,13 @@ def _search(
     strengths, parameter = strengths.copy(), parameter.copy()
     won, tied, lost = votes
     active: IntArray = np.arange(won.shape[0], dtype=np.int64)
-    total, incidence = (won + tied + lost)[0], cells.incidence()
+    total, incidence, ahead = (won + tied + lost)[0], cells.incidence(), won + tied / 2.0
     for _ in range(_MOST_STEPS):
         s, nu = strengths[active], parameter[active]
         eta = cells.eta(s)
         if ties == "half":
             share = expit(eta)
-            residual, information = won[active] + tied[active] / 2.0 - total * share, share * (1.0 - share)
+            residual, information = ahead[active] - total * share, share * (1.0 - share)
             gradient, matrix = _equations(cells, incidence, residual, total * information, strengths=s, prior=prior)
             step, move = np.linalg.solve(matrix, gradient[..., None])[..., 0], np.zeros_like(nu)
         else:
