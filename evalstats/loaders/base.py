@@ -216,10 +216,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.apart:
             return self.apart
-        if self.stem.lower() not in _GENERIC and not self.stem.startswith("."):
-            return self.stem
+        stem = self.stem
+        if stem.lower() not in _GENERIC and not stem.startswith("."):
+            return stem
         folders = (readable_name(folder) for folder in reversed(self.path.absolute().parts[:-1]))
-        return next((folder for folder in folders if folder.lower() not in {*_GENERIC, *_GENERIC_FOLDERS}), self.stem)
+        return next((folder for folder in folders if folder.lower() not in {*_GENERIC, *_GENERIC_FOLDERS}), stem)
 
     def run_id(self, *parts: str) -> str:
         """Name of a run: readable, and different for different bytes (`stem.part~1a2b3c4d`).

@@ -330,7 +330,9 @@ def column_of(name: str, values: list[object]) -> pl.Series:
 
 def _turned(records: Sequence[object]) -> dict[str, list[object]] | None:
     """Return the members of objects that all have the same as columns, which looks at each object once; else None."""
-    if {*map(type, records)} != {dict} or len({*map(tuple, cast("Sequence[Row]", records))}) > 1:
+    if not records or type(records[0]) is not dict or {*map(type, records)} != {dict}:
+        return None
+    if len({*map(tuple, cast("Sequence[Row]", records))}) > 1:
         return None
     rows = cast("Sequence[Row]", records)
     return dict(zip(rows[0], map(list, zip(*(row.values() for row in rows), strict=True)), strict=True))

@@ -68,8 +68,8 @@ def as_text(value: object) -> str | None:
     if value is None or isinstance(value, _HOLDING):
         return None
     if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return HALF_CHARACTER.sub("\ufffd", str(value))
+        value = int(value)
+    return str(value) if isinstance(value, _NUMBERS) else HALF_CHARACTER.sub("\ufffd", str(value))
 
 
 def as_number(value: object) -> float | None:

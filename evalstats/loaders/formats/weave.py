@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, cast
 
+from msgspec import UNSET, Struct
+
 from evalstats.loaders.format import FAILED, OBJECT, RECORDS, UNSCORED, Format, FormatFile, Sample, Sign
 from evalstats.loaders.record_columns import InEvery, number, verdict
 from evalstats.loaders.rows import Row, Said, item_of, unscored
+from evalstats.loaders.typed_records import Other
 from evalstats.loaders.values import as_dict, as_text, dicts, first_line, get
 
 # weave:///entity/project/object/name:digest, and what a row of a dataset adds to it.
@@ -22,12 +25,40 @@ _NUMBERS: Final = (int, float)
 _TEXTS: Final = "{n} values of scorers are texts or lists and no scores"
 _OTHER_CALLS: Final = "{n} calls are not predict_and_score and are skipped"
 
-File = FormatFile[dict[str, Any]]
+
+class _Inputs(Struct):
+    model: Any = None
+    example: Any = None
 
 
-def _rows(record: Row, file: File) -> Iterator[Sample]:
+class _Output(Struct):
+    output: Any = UNSET
+    model_output: Any = None
+    scores: Any = None
+    model_latency: Any = None
+
+
+class _Record(Struct):
+    """A row of the dataset with its evaluations, or a call."""
+
+    row_digest: Any = None
+    evaluations: Any = None
+    op_name: Any = UNSET
+    inputs: _Inputs | Other = None
+    output: _Output | Other = None
+    project_id: Any = None
+    trace_id: Any = None
+    id: Any = None
+    started_at: Any = None
+    exception: Any = None
+
+
+File = FormatFile[_Record]
+
+
+def _rows(record: _Record, file: File) -> Iterator[Sample]:
     """Return the trials of a row, or of one call."""
-    return _call(record, file) if "op_name" in record else _row(record, file)
+    return _row(record, file) if record.op_name is UNSET else _call(record, file)
 
 
 def _finish(file: File) -> None:
@@ -39,12 +70,12 @@ def _finish(file: File) -> None:
                 run.update(model=model or name or run["model"], system=name or model or run["model"])
 
 
-def _row(record: Row, file: File) -> Iterator[Sample]:
-    item = as_text(record.get("row_digest"))
+def _row(record: _Record, file: File) -> Iterator[Sample]:
+    item = as_text(record.row_digest)
     if not item:
         file.leave_out("no row_digest")
         return
-    for evaluation in dicts(record.get("evaluations")):
+    for evaluation in dicts(record.evaluations):
         run = file.run(as_text(evaluation.get("evaluation_call_id")) or file.source.called)
         for trial in dicts(evaluation.get("trials")):
             common: Row = {
@@ -58,31 +89,31 @@ def _row(record: Row, file: File) -> Iterator[Sample]:
             yield _scores(common, trial.get("scores"), failed, file)
 
 
-def _call(record: Row, file: File) -> Iterator[Sample]:
-    given = as_dict(record.get("inputs"))
-    if not _is_operation(as_text(record.get("op_name")) or ""):
+def _call(record: _Record, file: File) -> Iterator[Sample]:
+    given = record.inputs if isinstance(record.inputs, _Inputs) else _Inputs()
+    if not _is_operation(as_text(record.op_name) or ""):
         file.count(_OTHER_CALLS)
         return
-    example = given.get("example")
+    example = given.example
     item = example.rpartition("/")[2] if isinstance(example, str) else item_of(example)
     if not item:
         file.leave_out("no example")
         return
-    output, project = as_dict(record.get("output")), as_text(record.get("project_id"))
-    run = file.run(_name(given.get("model")), as_text(record.get("trace_id")) or "")
-    call = as_text(record.get("id"))
+    output = record.output if isinstance(record.output, _Output) else _Output()
+    project, call = as_text(record.project_id), as_text(record.id)
+    run = file.run(_name(given.model), as_text(record.trace_id) or "")
     common: Row = {
         "run": run,
         "item": item,
         "trial": file.trial(run, item),
-        "latency_s": output.get("model_latency"),
-        "timestamp": record.get("started_at"),
+        "latency_s": output.model_latency,
+        "timestamp": record.started_at,
         "link": f"https://wandb.ai/{project}/r/call/{call}" if project and call else None,
     }
-    raised = first_line(record.get("exception"))
-    answer = output.get("output", output.get("model_output"))
+    raised = first_line(record.exception)
+    answer = output.model_output if output.output is UNSET else output.output
     failed = raised or ("the model's call failed" if answer is None else None)
-    yield _scores(common, output.get("scores"), failed, file)
+    yield _scores(common, output.scores, failed, file)
 
 
 def _scores(common: Row, scores: object, failed: str | None, file: File) -> Sample:
@@ -133,7 +164,7 @@ FORMAT: Final = Format(
         Sign("rows total_rows", text=('"row_digest"', '"evaluations"'), shapes=OBJECT),
         Sign("op_name trace_id inputs", text=("Evaluation.predict_and_score",), shapes=RECORDS),
     ),
-    record=dict[str, Any],
+    record=_Record,
     rows=_rows,
     finish=_finish,
     at=("rows",),
