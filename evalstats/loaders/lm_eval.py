@@ -124,26 +124,24 @@ class LmEvalSamples:
         named = [*chain.from_iterable(names)]
         values = {metric: _read(metric, held) for metric, held in block.named({name: name for name in named})}
         said = states([values[name][at] for at, some in enumerate(names) for name in some])
-        parts = said["n_trials"] if "n_trials" in said.columns else pl.lit(None, pl.Int64)
         metric = pl.Series(named, dtype=pl.String)
         is_likelihood = (metric == "perplexity") & pl.col("score").is_not_null()
         if len(named) > len(samples):
             shared = shared[[at for at, some in enumerate(names) for _ in some]]
-        frame = (
-            shared.hstack(said.drop("n_trials", strict=False))
-            .with_columns(parts.alias("parts"), *(pl.lit(value).alias(name) for name, value in self._common.items()))
-            .with_columns(
-                trial=pl.when(pl.col("parts").fill_null(1) < 2).then("trial"),
-                n_trials=pl.when(pl.col("parts") > 1).then("parts").otherwise("n_trials"),
-                metric=pl.when(is_likelihood).then(pl.lit(LOG_LIKELIHOOD)).otherwise(metric)
-                + pl.when(pl.col("filter").is_in(["", "none"])).then(pl.lit("")).otherwise("," + pl.col("filter")),
-            )
+        frame = shared.hstack(said.drop("n_trials", strict=False)).with_columns(
+            *(pl.lit(value).alias(name) for name, value in self._common.items()),
+            metric=pl.when(is_likelihood).then(pl.lit(LOG_LIKELIHOOD)).otherwise(metric)
+            + pl.when(pl.col("filter").is_in(["", "none"])).then(pl.lit("")).otherwise("," + pl.col("filter")),
         )
         self._ranges.add_frame(frame, self._benchmark)
-        averages = frame.filter(pl.col("parts") > 1).unique("metric").select("metric", "score")
-        for name, score in averages.iter_rows():
+        if "n_trials" not in said.columns:
+            return frame
+        parts = said["n_trials"].fill_null(1)
+        for name, score in frame.filter(parts > 1).unique("metric").select("metric", "score").iter_rows():
             self._ranges.add(self._benchmark, name, score, average=True)
-        return frame.drop("parts")
+        return frame.with_columns(
+            trial=pl.when(parts < 2).then("trial"), n_trials=pl.when(parts > 1).then(parts).otherwise("n_trials")
+        )
 
     def _identified(self, known: Mapping[str, list[object]], places: pl.Series, path: Path) -> pl.DataFrame:
         """Return item, filter, `doc_id` and the digest of the prompt of each sample."""
@@ -158,20 +156,22 @@ class LmEvalSamples:
                 "prompt_hash": texts(known["prompt_hash"]).str.slice(0, _HASH_SHOWN).replace("", None),
             }
         )
-        if (none := frame["item"].is_null() & frame["_id"].is_null()).any():
-            raise UnreadableFileError(
-                f"{path}: {places.filter(none)[0]}: has neither 'doc_hash' nor 'doc_id'; a sample of lm-eval has both or the "
-                "second"
-            )
-        self.by_position |= frame["item"].null_count() > 0
-        frame = frame.with_columns(pl.coalesce("item", "_id"))
+        if frame["item"].null_count():
+            self.by_position = True
+            frame = frame.with_columns(pl.coalesce("item", "_id"))
+            if (none := frame["item"].is_null()).any():
+                raise UnreadableFileError(
+                    f"{path}: {places.filter(none)[0]}: has neither 'doc_hash' nor 'doc_id'; a sample of lm-eval has both or "
+                    "the second"
+                )
         if frame["filter"].null_count():  # older files write a row per filter, in the order of the task's
             turns = self._turns.next(frame.select(pl.coalesce("_id", "item"))).to_list()
             names = [*self._filters] or [*dict.fromkeys(map(_filter_of, self._metrics))]
             names = names or ["none", *(f"filter-{k}" for k in range(2, max(turns) + 2))]
             labels = pl.Series([names[min(turn, len(names) - 1)] for turn in turns])
             frame = frame.with_columns(pl.col("filter").fill_null(labels))
-        with_id = frame.filter(pl.col("_id").is_not_null()).select("filter", "_id")
+        with_id = frame[["filter", "_id"]]
+        with_id = with_id.drop_nulls("_id") if frame["_id"].null_count() else with_id
         if (again := self._met.again(with_id)).any():
             name, key = with_id.filter(again).row(0)
             raise UnreadableFileError(
@@ -179,9 +179,11 @@ class LmEvalSamples:
                 "this may be two runs in one file: remove one"
             )
         self.documents.update(dict(frame["filter"].value_counts().iter_rows()))
-        nth = self._copies.next(frame.select("filter", "item")) + 1
-        item = pl.when(nth > 1).then(pl.format("{}#{}", "item", nth)).otherwise("item")
-        return frame.with_columns(item=item).drop("_id")
+        nth = self._copies.next(frame[["filter", "item"]]) + 1
+        if (nth > 1).any():
+            item = pl.when(nth > 1).then(pl.format("{}#{}", "item", nth)).otherwise("item")
+            frame = frame.with_columns(item=item)
+        return frame.drop("_id")
 
     def _generations(self, given: object) -> int:
         """Return how many generations a row holds."""

@@ -171,7 +171,8 @@ class Ranges:
         for part in [scores] if alone else scores[names].partition_by("metric", maintain_order=True):
             for metric in part["metric"][:1]:
                 self.add(benchmark, metric, None)
-            known = part["score"].drop_nulls().to_numpy() if "score" in names else np.empty(0)
+            own = part["score"] if "score" in names else pl.Series(dtype=pl.Float64)
+            known = (own.drop_nulls() if own.null_count() else own).to_numpy()
             between = known[(known != 0.0) & (known != 1.0)]
             ends = (known.min(), known.max()) if len(known) else ()
             for score in (*ends, *between[:1], *between[between != 100.0][:1]):
