@@ -26,14 +26,21 @@ from evalstats.schema.memory import held_bytes
 
 KEPT_BYTES = 256 << 20
 _FIRST = 100
-_WHOLE = r"^-?(?:0|[1-9]\d{0,17})$"
-_NUMBER = r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$"
-# A number as programs write it that hold all numbers of a column as floats; no two such texts are the same number.
-_WRITTEN_FLOAT = r"^-?(?:0|[1-9]\d*)\.(?:0|\d*[1-9])$"
-_DECIMAL_COMMA = r"^(?:[+-]?(?:\d*,\d+|\d+)|-|(?i:n/?a|nan|null|none))$"
 _THOUSANDS = r"^[+-]?[1-9]\d{0,2}(?:,\d{3})+$"
-_TRUTH = r"^(?i:true|false)$"
-_PERCENT = r"^\s*(?:[+-]?(?:\d+\.?\d*|\.\d+)\s*%|-|(?i:n/?a|nan|null|none))\s*$"
+# What all texts of a column may be. A float is a number as programs write it that hold all numbers of a column as floats; no
+# two such texts are the same number.
+_FORM = {
+    name: pl.first().str.contains(pattern).all().alias(name)
+    for name, pattern in {
+        "whole": r"^-?(?:0|[1-9]\d{0,17})$",
+        "number": r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$",
+        "float": r"^-?(?:0|[1-9]\d*)\.(?:0|\d*[1-9])$",
+        "comma": r"^(?:[+-]?(?:\d*,\d+|\d+)|-|(?i:n/?a|nan|null|none))$",
+        "truth": r"^(?i:true|false)$",
+        "percent": r"^\s*(?:[+-]?(?:\d+\.?\d*|\.\d+)\s*%|-|(?i:n/?a|nan|null|none))\s*$",
+    }.items()
+}
+_FORMS = [*_FORM.values()]
 _SEVERAL_WORDS = r"\S\s+\S"
 _FEW_LEVELS = 20
 
@@ -219,7 +226,13 @@ def surveyed(
 
 def _look_at_text(present: pl.Series, seen: _Seen, kind: str) -> None:
     """Take note of what cells are: of "words" known to be none but texts, of "json" no texts, of "text" anything."""
-    seen.floats = seen.floats and (kind == "json" or (kind == "text" and _all_match(present, _WRITTEN_FLOAT)))
+    # Of a column where some do not match, the first most often tell.
+    first = present.head(_FIRST).to_frame().select(_FORMS).row(0, named=True)
+
+    def are_all(form: str) -> bool:
+        return first[form] and (len(present) <= _FIRST or present.to_frame().select(_FORM[form]).item())
+
+    seen.floats = seen.floats and (kind == "json" or (kind == "text" and are_all("float")))
     if not len(present):
         return
     seen.any = True
@@ -228,32 +241,21 @@ def _look_at_text(present: pl.Series, seen: _Seen, kind: str) -> None:
     elif kind == "text" and seen.floats:
         seen.whole = seen.truth = False
     else:
-        is_whole = (seen.whole or seen.number) and _all_match(present, _WHOLE)
-        seen.number = seen.number and (is_whole or _all_match(present, _NUMBER))
+        is_whole = (seen.whole or seen.number) and are_all("whole")
+        seen.number = seen.number and (is_whole or are_all("number"))
         seen.whole = seen.whole and seen.number and is_whole
-        seen.truth = seen.truth and _all_match(present, _TRUTH)
+        seen.truth = seen.truth and are_all("truth")
     if seen.commas is not False and not seen.number:
-        told = _has_decimal_commas(present)
-        seen.commas = seen.commas if told is None else told
+        # Each of them may as well have its thousands behind a comma: then that is not told yet.
+        if not are_all("comma"):
+            seen.commas = False
+        elif (present.str.contains(",", literal=True) & ~present.str.contains(_THOUSANDS)).any():
+            seen.commas = True
     if seen.percents is not False:
-        seen.percents = _all_match(present, _PERCENT) and (
-            bool(present.str.contains("%", literal=True).any()) or seen.percents
-        )
+        has_sign = are_all("percent") and bool(present.str.contains("%", literal=True).any())
+        seen.percents = are_all("percent") and (has_sign or seen.percents)
     if not seen.long and (present.str.len_bytes() > MAX_FACTOR_CHARS).any():
         seen.long = bool((present.str.len_chars() > MAX_FACTOR_CHARS).any())
-
-
-def _has_decimal_commas(present: pl.Series) -> bool | None:
-    """Whether numbers are written with a decimal comma; None where each may as well have its thousands behind one."""
-    if not _all_match(present, _DECIMAL_COMMA):
-        return False
-    plainly = present.str.contains(",", literal=True) & ~present.str.contains(_THOUSANDS)
-    return bool(plainly.any()) or None
-
-
-def _all_match(present: pl.Series, pattern: str) -> bool:
-    """Whether all texts match a pattern; of a column where some do not, the first most often tell."""
-    return bool(present.head(_FIRST).str.contains(pattern).all() and present.str.contains(pattern).all())
 
 
 class Binding(msgspec.Struct, frozen=True, kw_only=True):

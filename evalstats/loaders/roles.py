@@ -5,6 +5,7 @@ The binder (`binder.py`) weighs these names together with what the columns hold.
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -300,8 +301,11 @@ _FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)(?=_|$)|_(?:mean|avg|average)
 _WORD: Final = re.compile(r"[^_\-./ ]+")
 _MOST_WORDS, _MOST_SIDES = 8, 20
 _OF_A_SIDE: Final = ("_scores", "_score", "_results", "_result", "_metrics")
+# As many names are remembered: each is asked about several times.
+_NAMES: Final = 2_048
 
 
+@lru_cache(maxsize=_NAMES)
 def words_of(name: str) -> str:
     """Return a column's name in plain words, without what is said of it in parentheses, or of the first how many (`hit@5`).
 
@@ -311,6 +315,7 @@ def words_of(name: str) -> str:
     return plain(_FIRST_OF.sub("", _CASED.sub("_", IN_PARENTHESES.sub("", name) or name)))
 
 
+@lru_cache(maxsize=_NAMES)
 def has_role_by_name(words: str) -> bool:
     """Whether a name, in plain words, is that of any role.
 
