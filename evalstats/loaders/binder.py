@@ -171,7 +171,7 @@ def assigned(
     found = [
         SampledColumn(name, records)
         for name in columns
-        if name and not any(isinstance(row.get(name), dict | list) for row in records)
+        if name and {dict, list}.isdisjoint(type(row.get(name)) for row in records)
     ]
     if not found:
         return [NOTHING_FITS]
