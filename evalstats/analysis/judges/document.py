@@ -268,6 +268,8 @@ def _headline(result: JudgeReport, favours: JudgeRow | None) -> str:
             return f"{who} agrees with {whose} better than {whose} agree among themselves"
         case "below people":
             return f"Not fully: {who} agrees with {whose} less than {whose} agree among themselves"
+        case "open" if best.estimate == 1.0:
+            return f"{who} and {whose} agree on every {result.unit}, and no interval follows from that"
         case "open":
             chance = best.conf_low is not None and best.conf_low <= 0
             beyond = "beyond chance" if chance else f"as well as {whose} agree among themselves"
@@ -374,7 +376,7 @@ def _actions(result: JudgeReport, favours: JudgeRow | None) -> list[str]:
         )
     if best.standing == "no second person" and result.truth == "people":
         found.append("Have a second person rate some answers: without, the highest possible agreement is unknown.")
-    if best.standing == "open":
+    if best.standing == "open" and best.estimate != 1.0:
         found.append("More answers rated by two people would settle it.")
     return found
 

@@ -279,3 +279,11 @@ def test_columns_of_ratings_are_found_by_their_usual_names() -> None:
     assert found.ratings.drop("run").equals(named.ratings.drop("run"))
     with pytest.raises(InputError, match="no column is called value or label"):  # which of the two is it?
         es.from_ratings({**rows, "rating": [1, 2, 3, 3]}, humans="ann")
+
+
+def test_agreement_on_everything_is_called_that() -> None:
+    rows = [(f"q{i}", who, i % 2) for i in range(60) for who in ("j", "ann", "ben")]
+    table = pl.DataFrame(rows, schema=["item", "rater", "value"], orient="row")
+    document = judges(es.from_ratings(table, humans=["ann", "ben"])).document()
+    assert document.headline == "j and people agree on every answer, and no interval follows from that"
+    assert document.actions == ()
