@@ -314,7 +314,6 @@ def test_votes_of_a_cell_are_parted_by_the_clusters_whose_tastes_they_follow() -
     assert sorted(keys) == sorted(wanted)
     total = {cell: sum(votes for key, votes in wanted.items() if key[0] == cell) for cell in range(3)}
     assert found.part == pytest.approx([wanted[key] / total[key[0]] for key in keys])
-    assert found.start.tolist() == [found.cell.tolist().index(cell) for cell in range(3)]
     assert found.first.tolist() == found.cell.tolist()
     assert found.second.tolist() == ((found.cell + 1) % 3).tolist()
     assert tastes.sharper == pytest.approx(
