@@ -560,8 +560,9 @@ class Format(Generic[R]):
         outcomes, waiting = outcomes_of(frame, scores, self.metrics, self.reads)
         outcomes = outcomes if self.after is None or not outcomes.height else self.after(outcomes, file)
         own = [name for name in frame.columns if name.startswith("_")]
-        outcomes, waiting = outcomes.drop(own), waiting.drop(own)
+        outcomes = outcomes.drop(own) if own else outcomes
         if waiting.height:
+            waiting = waiting.drop(own)
             file.wait(with_said(waiting, numbers([None] * waiting.height)), [None] * waiting.height)
         return outcomes
 
@@ -586,7 +587,7 @@ class Format(Generic[R]):
         if not self.repeated or "trial" in frame.columns:
             return frame
         key = [name for name in ("run", "task", "item", "variant", "judge") if name in frame.columns]
-        return frame.with_columns(trial=file.trials(frame.select(key)))
+        return frame.hstack([file.trials(frame[key]).alias("trial")])
 
     def _frames_of_samples(
         self, samples: Iterator[tuple[int | None, Row, Sequence[tuple[str, Said]] | InEvery]], file: FormatFile[R]
@@ -621,7 +622,7 @@ class Format(Generic[R]):
         if (task := about.pop("task", None)) is not None:
             frame = frame.with_columns(task=pl.lit(task))
         usual, parts = as_text(about.pop("model", None)), cast("tuple[str, ...]", about.pop("parts", ()))
-        for row in frame.select(known).unique(maintain_order=True).iter_rows(named=True) if known else ():
+        for row in frame[known].unique(maintain_order=True).iter_rows(named=True) if known else ():
             part, model = row.pop("part", None), row.pop("model", None)
             named = [*parts, *([] if part is None else [part])]
             runs[part if key == "part" else model] = file.run(model or usual, *named, **about | row)
@@ -629,7 +630,7 @@ class Format(Generic[R]):
             run = next(iter(runs.values()), None) or file.run(usual, *(parts or ("",)), **about)
             return frame.with_columns(run=pl.lit(run)).drop("harness", strict=False)
         names = frame[key].replace_strict(runs, return_dtype=pl.String)
-        return frame.with_columns(names.alias("run")).drop("part", "harness", strict=False)
+        return frame.hstack([names.alias("run")]).drop("part", "harness", strict=False)
 
     def _with_runs(self, frames: list[pl.DataFrame], file: FormatFile[R], ranges: Ranges) -> Iterator[Frame]:
         """Yield the rows that wait, with what their runs say of model, system and benchmark, and let go of them."""

@@ -552,7 +552,7 @@ def outcomes_of(
             plain = [None if value is UNSET else value for value in values]
         there.append(present)
         said = _said(plain, facts_of(metric, metrics)) if reads is None else states(cast("list[Said]", plain))
-        parts.append(said.with_columns(metric=pl.lit(metric)))
+        parts.append(said.hstack([pl.Series("metric", [metric]).new_from_index(0, said.height)]))
     n, k = shared.height, len(parts)
     if not n or not k:
         return shared.clear(), shared
