@@ -99,6 +99,13 @@ class Target(StrEnum):
     EEE = "eee"
 
 
+# Of options that commands of both kinds have.
+HELP_OF_MAP: Final = (
+    "For a table or votes of your own: STANDARD=COLUMN, score=COLUMN:lower, scale=1..5, unscored=-1, rows=PATH inside JSON, or "
+    "a TOML file; may be repeated."
+)
+HELP_OF_FORMAT: Final = "Format of the files, instead of detecting it."
+
 Paths = Annotated[
     list[Path] | None, typer.Argument(metavar="PATHS", help="Result files, folders, or a store.", show_default=False)
 ]
@@ -108,8 +115,7 @@ Map = Annotated[
     typer.Option(
         "--map",
         metavar="TEXT",
-        help="For a table or votes of your own: STANDARD=COLUMN, score=COLUMN:lower, scale=1..5, unscored=-1, rows=PATH inside "
-        "JSON, or a TOML file; may be repeated.",
+        help=HELP_OF_MAP,
         show_default=False,
     ),
 ]
@@ -118,7 +124,7 @@ InputFormat = Annotated[
     typer.Option(
         "--input-format",
         metavar="TEXT",
-        help="Format of the files, instead of detecting it.",
+        help=HELP_OF_FORMAT,
         show_default=False,
     ),
 ]

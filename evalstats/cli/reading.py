@@ -10,6 +10,7 @@ import typer
 
 from evalstats.cli.command import given_of
 from evalstats.cli.load import Narrow, column_map, columns_for, load, ratings, scanned, two_sides, with_votes_of
+from evalstats.cli.options import HELP_OF_FORMAT, HELP_OF_MAP
 from evalstats.errors import InputError
 from evalstats.options import Flag
 from evalstats.questions import Form, Question
@@ -26,13 +27,7 @@ Paths = Annotated[Sequence[Path], Flag("Result files, folders, or a store.", met
 Store = Annotated[Path | None, Flag("Folder of ingested results to read from.", metavar="DIR")]
 TrialsFromRuns = Annotated[bool, Flag("Treat several runs of one system (seeds) as trials.")]
 Where = Annotated[Sequence[str], Flag("Keep rows with COLUMN=LEVEL; may be repeated.", metavar="COLUMN=LEVEL")]
-ColumnMaps = Annotated[
-    Sequence[str],
-    Flag(
-        "For a table or votes of your own: STANDARD=COLUMN, score=COLUMN:lower, scale=1..5, unscored=-1, rows=PATH inside "
-        "JSON, or a TOML file; may be repeated."
-    ),
-]
+ColumnMaps = Annotated[Sequence[str], Flag(HELP_OF_MAP)]
 Engine = Annotated[
     str | None,
     Flag(
@@ -40,7 +35,7 @@ Engine = Annotated[
         metavar="ENGINE",
     ),
 ]
-InputFormat = Annotated[str | None, Flag("Format of the files, instead of detecting it.")]
+InputFormat = Annotated[str | None, Flag(HELP_OF_FORMAT)]
 
 
 @record
