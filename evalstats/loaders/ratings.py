@@ -237,7 +237,32 @@ def _raters_in(table: pl.DataFrame) -> tuple[list[str], list[str]]:
     few = {name: levels for name, levels in few.items() if len(levels) <= _MOST_LABELS}
     labels = [name for name in few if any(few[name] & few[other] for other in few if other != name)]
     raters = numbers if len(numbers) > 1 else labels
-    return (raters, [name for name in raters if name in people]) if len(raters) > 1 else ([], [])
+    if len(raters) < 2 or _are_crossed(raters):
+        return [], []
+    return raters, [name for name in raters if name in people]
+
+
+def _are_crossed(raters: Sequence[str]) -> bool:
+    """Whether each of several raters rated several things of a row, which are no ratings of one thing; numbers count raters.
+
+    >>> _are_crossed(["ann_tone", "ann_depth", "bob_tone", "bob_depth"]), _are_crossed(["rater1_old", "rater2_old"])
+    (True, False)
+    >>> _are_crossed(["human_1", "human_2", "llm_1", "llm_2"]), _are_crossed(["1_human", "2_human", "1_llm", "2_llm"])
+    (False, False)
+    """
+    rated: dict[str, set[str]] = {}
+    for words in (name.lower().split("_") for name in raters):  # names of models are parted by dashes
+        for k in range(1, len(words)):
+            rated.setdefault("_".join(words[:k]), set()).add("_".join(words[k:]))
+    several = [frozenset(what) for who, what in rated.items() if _uncounted(who) and len({*map(_uncounted, what)}) > 1]
+    return len({*several}) < len(several)
+
+
+def _uncounted(words: str) -> str:
+    """Return words without what counts in them: numbers, and letters that stand alone."""
+    return "_".join(
+        word if names_a_model(word) else word.rstrip("0123456789") for word in words.split("_") if len(word) > 1
+    )
 
 
 def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Raters spell one rating in many ways; what counts is what they mean."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -93,3 +94,14 @@ def test_columns_of_labels_are_raters_by_their_names() -> None:
     kinds = data.ratings.select("rater", "rater_kind").unique().sort("rater").rows()
     assert kinds == [("human_label", "human"), ("judge_label", "judge")]
     assert data.ratings.height == 8
+
+
+@pytest.mark.parametrize("rated", [("gpt", "claude"), ("tone", "depth")])
+def test_what_each_of_several_raters_rated_in_a_row_is_not_one_thing(rated: Sequence[str]) -> None:
+    wide = {"id": [*range(12)]} | {f"rater{k}_{what}": [k, 2, 1] * 4 for k in (1, 2) for what in rated}
+    with pytest.raises(InputError, match="with one column for each rater"):
+        from_ratings(wide)
+    assert set(from_ratings(wide, raters=[f"rater1_{rated[0]}", f"rater2_{rated[0]}"]).ratings["rater"]) == {
+        f"rater1_{rated[0]}",
+        f"rater2_{rated[0]}",
+    }
