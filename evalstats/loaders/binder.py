@@ -320,9 +320,11 @@ class _Table:
         ]
         found += self._wide(items)
         # Of readings with one system and with several, those that can answer the question.
-        if not self.compares or max(found, key=lambda fit: fit.weight, default=NOTHING_FITS).is_sure:
-            return found
         several = [fit for fit in found if fit.n_systems > 1 and not fit.lacks]
+        best = max(found, key=lambda fit: fit.weight, default=NOTHING_FITS)
+        rival = any(best.weight - fit.weight < _MARGIN for fit in several if fit.reads != best.reads)
+        if not self.compares or (best.is_sure and not rival):
+            return found
         if several or "model" in {*self.given.columns, *self.given.constants}:
             return several or found
         named = ("model=", "models=", "system=")

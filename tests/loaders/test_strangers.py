@@ -324,6 +324,10 @@ def test_a_question_that_compares_takes_what_names_several_systems(tmp_path: Pat
     path.with_name("u.csv").write_text(path.read_text())
     with pytest.raises(InputError, match=r"fit: --map item=question --map score=score --map model=retriever\. "):
         read(path, path.with_name("u.csv"), question="compare")
+    # Where a reading of one system is as sure, it is not offered to a question that compares.
+    offers = [(f"c{k}", "AB"[k % 2], 9.5 + k % 7, k % 3 // 2) for k in range(60)]
+    said = refused(path, "customer_id,offer,price,bought", offers, "compare")
+    assert "fit: --map item=customer_id --map score=bought --map model=offer. " in said
     shots = [(f"q{k}", k % 2, k % 3 // 2, 1) for k in range(12)]
     said = refused(path, "question_id,0-shot,1-shot,5-shot", shots, "leaderboard")
     assert "fit: --map item=question_id --map models=0-shot,1-shot,5-shot. " in said
