@@ -27,7 +27,9 @@ from evalstats.loaders.roles import (
     ANSWERS,
     ASKED,
     CALLED,
+    ENDING,
     JUDGES,
+    REASONS,
     ROLES,
     SCORERS,
     SIDES,
@@ -289,6 +291,12 @@ class _Table:
         self.judges = [c for c in named if c.words.endswith(("name", "model", "id", *JUDGES))]
         self.judge = next((c for c in self.judges if len(c.levels) > 1), None)
         self.made = made_of_two(self.free)
+        # What stands beside a reason was judged, whatever it is called: `is_closed_value`, `is_closed_rationale`.
+        ends = {c: c.words.rpartition("_")[::2] for c in self.columns}
+        stems = {stem for stem, end in ends.values() if stem and end in REASONS}
+        self.judged = {
+            c for c in self.free if c.scored == 1 and ends[c][0] in stems and not (c.numbers and c.is_barred)
+        }
         self.crossed = crossed_names((column.name for column in self.free), asked.sides)
         self.pairs = {pattern.replace("*", side) for side, pattern in product(*self.crossed)}
 
@@ -409,7 +417,8 @@ class _Table:
         # What another column follows from is a setting, and so is that one.
         n_same = Counter(c.partition for c in alone if c.numbers and len(c.levels) > 2)
         alone = [c for c in alone if n_same[c.partition] < 2 or c.named("score") or c.name in self.asked.metrics]
-        weighed = _ranked(alone, lambda column: column.as_score(self.asked), most=len(pool))
+        alone = [c for c in pool if c in alone or c in self.judged]
+        weighed = _ranked(alone, lambda c: max(c.as_score(self.asked), ENDING * (c in self.judged)), most=len(pool))
         # A score of each metric differs between the metrics of an answer.
         item = next((column for _, column in self._items() if column is not None), None)
         within = [c for c in (item, *(c for _, c in self.models)) if c is not None]
@@ -418,7 +427,7 @@ class _Table:
         sure = {
             c.name
             for weight, c in weighed
-            if min(weight, c.named("score")) >= CALLED and c.is_measured and "," not in c.name
+            if (c in self.judged or (min(weight, c.named("score")) >= CALLED and c.is_measured)) and "," not in c.name
         }
         # That each call of a model was a success says nothing beside them.
         if any(len(c.levels) > 1 for c in self.columns if c.name in sure):

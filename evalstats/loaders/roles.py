@@ -115,7 +115,7 @@ ROLES: Final[Mapping[str, Role]] = {
         "util chars words fps frames threshold cutoff tp fp tn fn loss version port std stderr sd se ci order position "
         "attempts retries calls errors attempt rep repeat replicate draw hour hours day month error exception timeout cached "
         "items samples responses decided ranked ungraded learning sampling frame bit complexity vote votes parse cache delta "
-        "diff iteration flipped swapped warmup expected gold target",
+        "diff iteration flipped swapped warmup expected gold target thinking",
         unless_named="truth reference label labels prediction predictions predicted pred actual answer "
         "response output difficulty low high lower upper top k start end reason explanation comment should must requires needs "
         "expects include includes logp logit logits mean median",
@@ -168,6 +168,8 @@ ANSWERS: Final = _words(
     "context explanation reason comment comments notes feedback rationale reasoning transcript trajectory messages evidence "
     "justification critique"
 )
+# What says why something was judged so.
+REASONS: Final = _words("explanation reason reasoning rationale justification critique")
 # What was answered, and what is right; how many were right, and of how many.
 PREDICTED: Final = _words("pred prediction predicted")
 EXPECTED: Final = _words("gold golden label target expected reference truth correct")

@@ -653,3 +653,14 @@ def test_what_is_said_of_repeats_leaves_the_model_as_it_was(told: str) -> None:
     assert alone.is_sure
     again = assigned([*rows[0]], [*rows, *rows[:2]], asked, ColumnMap.from_options([told]))[0]
     assert (again.options, again.is_sure) == (alone.options, True)
+
+
+def test_what_stands_beside_a_reason_was_judged() -> None:
+    rows = [
+        {"diagram_id": f"d{k // 2}", "model": "mn"[k % 2], "is_closed_value": ("Yes", "No", "N/A")[k % 3], "is_closed_rationale": f"because of {k}",
+         "readable_size_value": ("No", "Yes")[k % 5 > 1], "readable_size_rationale": f"as {k}", "thinking": k % 2 == 0, "size_value": k}
+        for k in range(20)
+    ]  # fmt: skip
+    best = assigned([*rows[0]], rows)[0]
+    assert best.options == ("item=diagram_id", "score=is_closed_value,readable_size_value", "model=model")
+    assert best.is_sure
