@@ -14,10 +14,10 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import date
-from functools import partial, wraps
+from functools import wraps
 from inspect import Parameter
 from pathlib import Path, PurePath
-from typing import Any, ParamSpec, TypeVar, cast, overload
+from typing import Any, ParamSpec, TypeVar, cast
 
 import polars as pl
 
@@ -67,20 +67,12 @@ class Settings:
     finds_columns: bool = False
 
 
-@overload
-def recorded(question: str) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-@overload
-def recorded(question: Callable[P, R]) -> Callable[P, R]: ...
-def recorded(question: str | Callable[P, R]) -> Any:
+def recorded(function: Callable[P, R]) -> Callable[P, R]:
     """Let a question's function take numbers as names, and its results say how they were asked for.
 
-    A part of a question says by the name of which it was.
+    The question is the folder that the function stands in, which may hold functions of parts of it, too.
     """
-    return _recorded(question, question.__name__) if callable(question) else partial(_recorded, question=question)
-
-
-def _recorded(function: Callable[P, R], question: str) -> Callable[P, R]:
-    signature = inspect.signature(function)
+    question, signature = function.__module__.split(".")[-2], inspect.signature(function)
     options = {each.name: each for each in offered(signature)}
     # Listeners (`on_...`) are told what is done while the call runs.
     asked_for = [name for name in signature.parameters if not name.startswith("on_")]

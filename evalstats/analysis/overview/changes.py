@@ -74,7 +74,7 @@ class _Series:
     start: int
 
 
-@recorded("overview")
+@recorded
 def changes(
     data: EvalData | object,
     *,
