@@ -444,7 +444,10 @@ def json_blocks(records: Iterable[Place], deep: Sequence[str] = ()) -> Iterator[
                     plain[_name(each)] = value
         cells.append(plain)
         places.append(place)
-        chars += sum([len(value) for value in plain.values() if isinstance(value, str)]) + _CELL_CHARS * len(plain)
+        chars += _CELL_CHARS * len(plain)
+        for value in plain.values():
+            if type(value) is str:
+                chars += len(value)
         if len(cells) >= BLOCK_ROWS or chars >= BLOCK_CHARS:
             yield _cell_block(cells, places)
             cells, places, chars = [], [], 0
