@@ -182,7 +182,8 @@ def document(result: ArenaRanking) -> Document:
     value, words, drawn = _number(result)
     by = clusters_in_words(result.clusters)
     ties = result.n_ties + result.n_both_bad
-    tied = f", {100 * ties / result.n_votes:.0f}% ties" if ties and result.n_votes else ""
+    kind = "ties" if result.n_ties else "both bad"
+    tied = f", {100 * ties / result.n_votes:.0f}% {kind}" if ties and result.n_votes else ""
     graph = result.graph
     met = ""
     if graph is not None and graph.n_pairs_met < graph.n_pairs:

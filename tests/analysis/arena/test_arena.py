@@ -365,3 +365,10 @@ def test_rank_sets_hold_the_true_ranks():
         result = es.arena(data, checks=False)
         held += all(row.rank_low <= order.index(row.name) + 1 <= row.rank_high for row in result.rows)
     assert held / tables >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / tables)
+
+
+def test_votes_in_which_both_were_bad_are_called_no_ties() -> None:
+    rows = [(*pair, "both_bad") for pair in (("x", "y"), ("y", "z"), ("x", "z")) for _ in range(20)]
+    frame = pl.DataFrame(rows, schema=["model_a", "model_b", "winner"], orient="row")
+    found = es.arena(frame, checks=False)
+    assert found.document().scope == "60 votes, 100% both bad"
