@@ -258,7 +258,9 @@ def notes_of(result: Comparison) -> tuple[Note, ...]:
 
 
 def _actions(result: Comparison) -> list[str]:
-    """Say what to do about it."""
+    """Say what to do about it; nothing where the headline asks which way is better."""
+    if any(note.kind == "direction" for note in result.qualifiers):
+        return []
     first, second = named(result.baseline.name), named(result.candidate.name)
     lost = len(result.flipped) - gained(result)
     found: list[str] = []

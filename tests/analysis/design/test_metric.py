@@ -121,6 +121,8 @@ def test_a_name_that_suggests_lower_is_asked_about_and_nobody_is_called_better()
     assert found.direction == "asked"
     first = found.summary().partition(".")[0]
     assert first.startswith("b scores higher than a; is lower better? higher_is_better=False or higher")
+    # The scores do differ, so no advice against reading them as equal.
+    assert found.document().actions == ()
     assert found.at_margin is not None
     assert not found.at_margin.noninferior
     assert "nothing declares it" in found.verdict_reason
