@@ -170,7 +170,7 @@ def model_clusters(rows: VoteRows, codes: IntArray | None) -> tuple[FloatArray, 
             place = np.concatenate([local * n + part.first, local * n + part.second])
             count = int(local.max()) + 1
             held = summed(place, np.concatenate([part.weight, part.weight]), count * n).reshape(count, n)
-            squares += np.square(held).sum(axis=0)
+            squares += np.einsum("gm,gm->m", held, held)
             largest = np.maximum(largest, held.max(axis=0))
     some = np.where(total > 0.0, total, 1.0)
     return total**2 / np.where(squares > 0.0, squares, 1.0), largest / some

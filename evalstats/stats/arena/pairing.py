@@ -148,15 +148,16 @@ def stepped_ratings(votes: Votes, seen: IntArray, *, n_models: int, step: float)
     """Return ratings in log-units before each of the votes `seen` (ascending): every vote moves them, as Elo is."""
     first, second, share = votes
     ratings, out, tanh = [0.0] * n_models, np.empty((seen.size, n_models)), math.tanh
-    sides: tuple[list[int], list[int]] = first.tolist(), second.tolist()
-    over: list[float] = (share - 0.5).tolist()
-    rows = zip(*sides, over, strict=True)
-    for row, n_before in enumerate(np.diff(seen, prepend=0).tolist()):
-        for a, b, more in itertools.islice(rows, n_before):
+    over, begin = share - 0.5, 0
+    for row, end in enumerate(seen.tolist()):
+        since = slice(begin, end)
+        models: tuple[list[int], list[int]] = first[since].tolist(), second[since].tolist()
+        shares: list[float] = over[since].tolist()
+        for a, b, more in zip(*models, shares, strict=True):
             of_a, of_b = ratings[a], ratings[b]
             gain = step * (more - tanh((of_a - of_b) / 2.0) / 2.0)
             ratings[a], ratings[b] = of_a + gain, of_b - gain
-        out[row] = ratings
+        out[row], begin = ratings, end
     return out
 
 

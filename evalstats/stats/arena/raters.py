@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -308,8 +309,8 @@ LOYAL = np.array([0.85, 0.95, 0.99])  # how often a loyal rater chooses the mode
 
 def loyal_log(wins: FloatArray, met: IntArray) -> FloatArray:
     """Return the log-likelihood of `wins` of `met` votes for a model if the rater is loyal to it."""
-    each = wins * np.log(LOYAL)[:, None] + (met - wins) * np.log1p(-LOYAL)[:, None]
-    return np.logaddexp.reduce(each, axis=0) - math.log(LOYAL.size)
+    each = (wins * math.log(often) + (met - wins) * math.log1p(-often) for often in LOYAL.tolist())
+    return reduce(np.logaddexp, each) - math.log(LOYAL.size)
 
 
 @record
