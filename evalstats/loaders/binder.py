@@ -404,7 +404,10 @@ class _Table:
             several = {part.strip() for source in sources for part in (source, *source.split(","))}
             fixed = self._fixed("score")
             return [(ASKED_FOR, (fixed,) if fixed else tuple(c for c in self.columns if c.name in several))]
-        pool = [column for column in self.free if column is not self.metric]
+        # How many of a total were right is no score: their share is one.
+        counts = {first for made, (first, _) in self.made.items() if made.name.startswith(f"{first.name}/")}
+        counts = {column for column in counts if column.name not in self.asked.metrics}
+        pool = [column for column in self.free if column is not self.metric and column not in counts]
         asked = tuple(c for c in pool if c.name in self.asked.metrics and c.as_score(self.asked) and "," not in c.name)
         if len(asked) > 1:
             return [(ASKED_FOR, asked)]

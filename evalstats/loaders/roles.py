@@ -173,11 +173,11 @@ REASONS: Final = _words("explanation reason reasoning rationale justification cr
 # What was answered, and what is right; how many were right, and of how many.
 PREDICTED: Final = _words("pred prediction predicted")
 EXPECTED: Final = _words("gold golden label target expected reference truth correct")
-RIGHTS: Final = _words("correct passed passes conversions converted successes solved")
+RIGHTS: Final = _words("correct passed passes conversions converted successes solved events signups")
 # How probable something was held to be, and what came of it.
 FORECASTS: Final = _words("forecast probability probabilities prob confidence prediction predicted pred")
 OUTCOMES: Final = _words("outcome resolution resolved happened occurred actual truth label target event")
-TOTALS: Final = _words("total n users trials samples visitors attempts")
+TOTALS: Final = _words("total n users trials samples visitors attempts tests questions")
 # What stands in many rows of a system, beside items and persons.
 OF_MANY_ROWS: Final = _words(
     "case trial epoch seed fold turn session session_id response answer output text model_a model_b winner"

@@ -107,6 +107,14 @@ def test_a_column_of_that_name_is_that_column(table: Any) -> None:
             "problem,model,n_samples,n_correct\np0,a,9,1\np0,b,9,4\np1,a,9,9\np1,b,9,5\n",
             "--map item=problem --map score=n_correct/n_samples --map model=model. ",
         ),
+        (
+            "id,model,passed,total\nq1,a,2,4\nq1,b,2,5\nq2,a,4,4\nq2,b,3,5\nq3,a,1,4\nq3,b,1,5\n",
+            "--map item=id --map score=passed/total --map model=model. ",
+        ),
+        (
+            "id,model,num_passed,num_tests\nq1,a,2,4\nq1,b,2,5\nq2,a,4,4\nq2,b,3,5\n",
+            "--map item=id --map score=num_passed/num_tests --map model=model. ",
+        ),
     ],
 )
 def test_names_that_say_so_plainly_are_offered(tmp_path: Path, text: str, line: str) -> None:
@@ -124,6 +132,12 @@ def test_the_count_of_a_group_is_no_count_of_its_rows(tmp_path: Path) -> None:
         read(path, strict=True)
     assert "score=Conversion" in str(caught.value)
     assert "n_conversions/n_trials" not in str(caught.value)
+
+
+def test_a_count_that_is_asked_for_is_the_score(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,model,passed,total\nq1,a,2,4\nq1,b,2,5\nq2,a,4,4\nq2,b,3,5\n", encoding="utf-8")
+    assert read(path, metrics=["passed"]).outcomes["score"].to_list() == [2, 2, 4, 3]
 
 
 def test_a_frame_has_expressions_too() -> None:
