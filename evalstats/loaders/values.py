@@ -322,13 +322,15 @@ def scores_of(
 
     A label counts as the user wrote it, and its word in another case is then unknown: "PASS" is not read as 1 where
     "pass" was said to be 0.5. Beside a school's grade, among the labels or in the column, a single letter is one too: C
-    is then not "correct". With `percent` (the scores are percentages) "54.0%" is 54.
+    is then not "correct". With `percent` (the scores are percentages) "54.0%" is 54, and "3/5" 60.
 
     >>> found = scores_of(pl.Series(["0.5", "C", "good", "-1", "", "so-so"]), {"good": 0.8, "-1": "unscored"})
     >>> found.number.to_list(), found.state.to_list()[3], found.unknown.to_list()[3:]
     ([0.5, 1.0, 0.8, None, None, None], 'unscored', [False, False, True])
     >>> scores_of(pl.Series(["B", "C"]), {"B": 3}).number.to_list()
     [3.0, None]
+    >>> scores_of(pl.Series(["54.0%", "3/5", "yes", "54"]), percent=True).number.to_list()
+    [54.0, 60.0, 100.0, 54.0]
     """
     head = values.head(_FIRST)
     if numbers_of(head)[1].any() and 2 * head.n_unique() < min(_FIRST, len(values)):
@@ -348,8 +350,9 @@ def scores_of(
     for word in words:
         if school and len(word) == 1:
             continue
-        score = percent_score(word) if percent else None
-        score = word_score(word) if score is None else score
+        score, share = percent_score(word) if percent else None, word_score(word)
+        if score is None and share is not None:
+            score = 100 * share if percent else share
         if score is not None and word.lower() not in told:
             known[word] = score
     meant = text.replace_strict(list(known), list(known.values()), default=None, return_dtype=pl.Float64)

@@ -51,6 +51,12 @@ def test_a_count_of_another_is_a_share_of_the_trials_of_an_item(table: Any) -> N
     ]
 
 
+def test_a_share_on_a_scale_of_percent_is_one_of_a_hundred(table: Any) -> None:
+    data = table("problem,model,n,c\np0,a,10,1\np0,b,5,5\n", "item=problem", "score=c/n", "scale=percent")
+    assert data.outcomes["score"].to_list() == [10.0, 100.0]
+    assert data.metrics["unit"].to_list() == ["percent"]
+
+
 def test_counts_of_an_a_b_test_are_items_of_their_own(table: Any) -> None:
     data = table(COUNTS, "score=conversions/users")
     means = data.outcomes.group_by("model").agg(pl.col("score").sum(), pl.len(), pl.col("item").n_unique().alias("ids"))
