@@ -91,7 +91,7 @@ def from_ratings(
     item = item or _called(table, "item", "item")
     if rater is None and (rater := _called(table, "rater", "rater")) not in table.columns:
         rater = "judge" if "judge" in table.columns else rater
-        raters, own = (raters, []) if raters else _raters_in(table)
+        raters, own = (raters, []) if raters else _raters_in(table, people)
         people = people or own
     named = {"item": item, **columns}
     if raters:
@@ -224,11 +224,11 @@ def _called(table: pl.DataFrame, role: str, *own: str) -> str:
     return exact[0] if exact else likely[0] if len(likely) == 1 else own[0]
 
 
-def _raters_in(table: pl.DataFrame) -> tuple[list[str], list[str]]:
-    """Return the columns that hold the ratings of one rater each, two or more, by their names, and which are people's."""
+def _raters_in(table: pl.DataFrame, asked: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the columns that hold the ratings of one rater each, two or more, and which are people's, by name or as asked."""
     words = {name: {*words_of(name).split("_")} for name in table.columns}
-    free = [name for name in table.columns if ROLES["score"].never.isdisjoint(words[name])]
-    people = [name for name in free if _PEOPLE & words[name]]
+    free = [name for name in table.columns if name in asked or ROLES["score"].never.isdisjoint(words[name])]
+    people = [name for name in free if name in asked or _PEOPLE & words[name]]
     judges = [name for name in free if SCORERS & words[name] or names_a_model(name) or names_a_judge(words_of(name))]
     named = [*people, *(name for name in judges if name not in people)]
     numbers = [name for name in named if table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean]

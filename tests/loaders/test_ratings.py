@@ -105,3 +105,9 @@ def test_what_each_of_several_raters_rated_in_a_row_is_not_one_thing(rated: Sequ
         f"rater1_{rated[0]}",
         f"rater2_{rated[0]}",
     }
+
+
+def test_people_who_are_named_are_raters_whatever_their_columns_are_called() -> None:
+    wide = {"answer_id": [*range(12)], "ann": [1, 0, 1] * 4, "bob": [1, 1, 1] * 4, "gpt4": [0, 1] * 6}
+    kinds = from_ratings(wide, humans=["ann", "bob"]).ratings.select("rater", "rater_kind").unique()
+    assert dict(kinds.iter_rows()) == {"ann": "human", "bob": "human", "gpt4": "judge"}
