@@ -5,7 +5,7 @@ were merged are known exactly, at a bit for each, and what differs between whole
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
+_Count = TypeVar("_Count", np.bool_, np.int64)
 ITEM_KEY = ("task", "item", "variant")
 # Names an item whatever its variant.
 ITEM_OF_VARIANTS = f"{HELPER}item of variants"
@@ -61,6 +62,47 @@ def trials_meant(present: Ints) -> Ints:
     if not uneven.any() or alike[uneven].mean() < _NEARLY_ALL:
         return meant
     return np.minimum(meant, np.where(seen, present.max(axis=1, keepdims=True), present))
+
+
+# --- counts of cells: of a million answers to single questions all are 1, which is held once ---
+
+
+def held_once(counts: npt.NDArray[Any]) -> int | None:
+    """Return what stands in every cell of an array that holds it once; None where cells are held one by one."""
+    return int(counts.flat[0]) if counts.size and not any(counts.strides) else None
+
+
+def once(counts: Ints) -> Ints:
+    """Hold counts once where all are one number.
+
+    >>> held_once(once(np.array([1, 1]))), held_once(once(np.array([1, 2])))
+    (1, None)
+    """
+    alike = counts.size and (counts == counts.flat[0]).all()
+    return np.broadcast_to(counts.flat[0], counts.shape) if alike else counts
+
+
+def side_by_side(columns: Sequence[Ints]) -> Ints:
+    """Put counts of items, shape (n_items,), side by side, one column a system."""
+    shape, known = (len(columns[0]), len(columns)), {held_once(column) for column in columns}
+    if None not in known and len(known) == 1:
+        return np.broadcast_to(columns[0][0], shape)
+    found = np.empty(shape, dtype=np.int64, order="F")
+    for place, column in enumerate(columns):
+        found[:, place] = column
+    return found
+
+
+def each_once(counts: npt.NDArray[_Count]) -> npt.NDArray[_Count]:
+    """Return counts of shape (1, 1) where they are held once: what is computed of them is then computed once."""
+    return counts if held_once(counts) is None else counts[:1, :1]
+
+
+def taken(counts: Ints, places: Ints | Bools | list[int]) -> Ints:
+    """Take some rows of an array of counts."""
+    return (
+        counts[places] if held_once(counts) is None else np.broadcast_to(counts[0, 0], (len(places), counts.shape[1]))
+    )
 
 
 def level_codes(column: pl.Series) -> tuple[pl.Series, Codes]:

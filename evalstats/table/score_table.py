@@ -23,9 +23,14 @@ from evalstats.table.items import (
     Codes,
     Floats,
     Ints,
+    each_once,
+    held_once,
     item_codes,
     items_with_levels,
     level_places,
+    once,
+    side_by_side,
+    taken,
     trials_meant,
 )
 from evalstats.table.metric import MetricFacts, PassKind
@@ -48,7 +53,7 @@ class ScoreTable:
         Whose columns they are, with the rows behind them.
     n_scored, n_lost
         Trials with a score, and trials without one: errors, unscored rows, and trials that were plainly meant and have no row.
-        A cell with neither was never run.
+        A cell with neither was never run. Where all cells have one number, as most often, it takes the memory of one.
     total, squares
         Sums of scores and of their squares, in the metric's own unit. `squares` is None where no cell has more than one score;
         `total_sq` holds either way.
@@ -88,22 +93,17 @@ class ScoreTable:
         alike = all(keys[0].equals(other) for other in keys[1:])
         codes, first = item_codes(keys[0] if alike else pl.concat(keys), key)
         codes = np.tile(codes, len(parts)) if alike else codes
-        shape = len(first), len(systems)
-        # A system's cells stand together, as they are written. Zeros that nothing is written to take no memory: most often no
-        # score is lost.
-        n_scored, n_lost = np.empty(shape, dtype=np.int64, order="F"), np.zeros(shape, dtype=np.int64, order="F")
-        total = np.empty(shape, order="F")
+        total = np.empty((len(first), len(systems)), order="F")  # a system's cells stand together, as they are written
+        counts: list[tuple[Ints, Ints]] = []
         squares_of: list[Floats | None] = []
         ends = np.cumsum([part.height for part in parts])
         for j, (part, own) in enumerate(zip(parts, np.split(codes, ends[:-1]), strict=True)):
-            n_scored[:, j], lost, total[:, j], squares = _sums(part, own, len(first))
+            scored, lost, total[:, j], squares = _sums(part, own, len(first))
+            counts.append((scored, lost))
             squares_of.append(squares)
-            if lost is not None:
-                n_lost[:, j] = lost
-        present = n_scored + n_lost
-        meant = trials_meant(present)
-        n_lost = n_lost if meant is present else meant - n_scored
-        del present, meant
+        n_scored, n_lost = (side_by_side(columns) for columns in zip(*counts, strict=True))
+        if n_scored.max(initial=0) + n_lost.max(initial=0) > 1:
+            n_lost = trials_meant(n_scored + n_lost) - n_scored
         squares = None
         if any(each is not None for each in squares_of):
             squares = np.column_stack([total[:, j] ** 2 if each is None else each for j, each in enumerate(squares_of)])
@@ -160,12 +160,13 @@ class ScoreTable:
     @property
     def scored(self) -> Bools:
         """Cells with a value: at least one scored trial, or k of them for pass^k."""
-        return self.n_scored >= (1 if self.passes is None else self.passes[1])
+        least = 1 if self.passes is None else self.passes[1]
+        return np.broadcast_to(each_once(self.n_scored) >= least, self.n_scored.shape)
 
     @property
     def seen(self) -> Bools:
         """Cells with a trial of any ending."""
-        return self.n_scored + self.n_lost > 0
+        return np.broadcast_to(each_once(self.n_scored) + each_once(self.n_lost) > 0, self.n_scored.shape)
 
     def paired(self, *columns: int) -> Bools:
         """Items with a value in each of these columns, by default in all; shape (n_items,)."""
@@ -185,13 +186,18 @@ class ScoreTable:
     def _means(self, n_scored: Ints, total: Floats) -> Floats:
         if self.passes is not None:
             return _passed(n_scored, np.rint(total), self.passes)
+        if held_once(n_scored) == 1:
+            values = total.view()
+            values.flags.writeable = False  # they are the table's own
+            return values
         with np.errstate(invalid="ignore"):
             return total / n_scored
 
     def n_trials(self, *columns: int) -> int:
         """Scored trials behind the values of these columns, by default of all."""
         at = list(columns) or slice(None)
-        return int(np.where(self.scored, self.n_scored, 0)[:, at].sum())
+        counted = np.where(each_once(self.scored), each_once(self.n_scored), 0)
+        return int(np.broadcast_to(counted, self.n_scored.shape)[:, at].sum())
 
     @property
     def fewest_trials(self) -> int:
@@ -203,19 +209,22 @@ class ScoreTable:
 
         Of a pass^k that rests on some of the trials that were meant, half.
         """
-        have, meant = self.counts()
-        return np.divide(meant - have, meant, out=np.ones(meant.shape), where=meant > 0)
+        have, meant = map(each_once, self.counts())
+        shares = np.divide(meant - have, meant, out=np.ones(meant.shape), where=meant > 0)
+        return np.broadcast_to(shares, self.n_scored.shape)
 
     @property
     def incomplete(self) -> bool:
         """Whether any score that could have been there is not."""
-        have, meant = self.counts()
+        have, meant = map(each_once, self.counts())
         return not np.array_equal(have, meant) or not meant.all()
 
     def counts(self) -> tuple[Ints, Ints]:
         """Return how many scores every cell has, and how many were meant: of a pass^k one, but of pass^1, a mean, its trials."""
         if self.passes is None or self.passes[1] == 1:
-            return self.n_scored, self.n_scored + self.n_lost
+            return self.n_scored, np.broadcast_to(
+                each_once(self.n_scored) + each_once(self.n_lost), self.n_scored.shape
+            )
         scored = self.scored
         return scored.astype(np.int64), self.seen.astype(np.int64) + (scored & (self.n_lost > 0))
 
@@ -246,8 +255,8 @@ class ScoreTable:
         return replace(
             self,
             items=self.items[items],
-            n_scored=self.n_scored[items],
-            n_lost=self.n_lost[items],
+            n_scored=taken(self.n_scored, items),
+            n_lost=taken(self.n_lost, items),
             total=self.total[items],
             squares=None if self.squares is None else self.squares[items],
         )
@@ -261,8 +270,8 @@ class ScoreTable:
             self,
             systems=tuple(self.systems[j] for j in at) if self.systems else (),
             # As rows of the transpose they are copied ten times as fast.
-            n_scored=self.n_scored.T[at].T,
-            n_lost=self.n_lost.T[at].T if self.n_lost.any() else np.zeros((len(self), len(at)), dtype=np.int64),
+            n_scored=taken(self.n_scored.T, at).T,
+            n_lost=taken(self.n_lost.T, at).T,
             total=self.total.T[at].T,
             squares=None if self.squares is None else self.squares.T[at].T,
         )
@@ -302,11 +311,10 @@ class ScoreTable:
         return replace(found, steps=steps, metric=replace(metric, kind="binary") if steps == 1 else metric)
 
 
-def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Floats, Floats | None, Floats, Floats | None]:
+def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Ints, Ints, Floats, Floats | None]:
     """Return how many trials of every item have a score and have none, and sums of scores and of their squares.
 
-    `rows` are those of one system, `codes` their items. None for trials without a score where there are none, and for squares
-    where no item has more than one score.
+    `rows` are those of one system, `codes` their items. None for squares where no item has more than one score.
     """
     counts = None
     if "trial" in rows.columns and "n_trials" in rows.columns:
@@ -320,11 +328,17 @@ def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Floats, Float
     def summed(values: Floats, order: Ints | slice = slice(None)) -> Floats:
         return np.asarray(np.bincount(codes[order], weights=values[order], minlength=n_items), dtype=np.float64)
 
-    is_scored, scores = rows["status"] == "scored", of_trials(rows["score"])
-    n_scored = summed(of_trials(is_scored))
-    n_lost = None if is_scored.all() else summed(of_trials(rows["status"].is_in(["error", "unscored"])))
+    def counted(ended: pl.Series) -> Ints:
+        if counts is None and ended.all():
+            return once(np.bincount(codes, minlength=n_items))
+        return once(summed(of_trials(ended)).astype(np.int64))
+
+    is_scored = rows["status"] == "scored"
+    n_scored, n_lost = counted(is_scored), once(np.zeros(n_items, dtype=np.int64))
+    if not is_scored.all():
+        n_lost = counted(rows["status"].is_in(["error", "unscored"]))
+    scores, most = of_trials(rows["score"]), n_scored.max(initial=0)
     # A sum of three numbers depends on their order, which must not be that of the rows.
-    most = n_scored.max(initial=0)
     order = np.lexsort((scores, codes)) if most > 2 else slice(None)
     squares = summed(of_trials(rows["score"] * rows["score"]), order) if most > 1 else None
     return n_scored, n_lost, summed(scores, order), squares
