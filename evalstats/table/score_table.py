@@ -57,6 +57,9 @@ class ScoreTable:
     total, squares
         Sums of scores and of their squares, in the metric's own unit. `squares` is None where no cell has more than one score;
         `total_sq` holds either way.
+    places, kept
+        For every row of each system the place of its item among those that the rows have, and which of these are the items here
+        (None: all of them). `row_places` tells where an item of a row stands now.
     passes, steps
         Which pass^k ("hat") or pass@k ("at") is the value of an item, and the number of steps from 0 to 1 on which it lies.
     """
@@ -68,6 +71,8 @@ class ScoreTable:
     n_lost: Ints
     total: Floats
     squares: Floats | None = None
+    places: tuple[Codes, ...] = ()
+    kept: Ints | None = None
     passes: tuple[PassKind, int] | None = None
     steps: int | None = None
 
@@ -92,12 +97,12 @@ class ScoreTable:
         keys = [part[key] for part in parts]
         alike = all(keys[0].equals(other) for other in keys[1:])
         codes, first = item_codes(keys[0] if alike else pl.concat(keys), key)
-        codes = np.tile(codes, len(parts)) if alike else codes
+        ends = np.cumsum([part.height for part in parts])
+        places = (codes,) * len(parts) if alike else tuple(np.split(codes, ends[:-1]))
         total = np.empty((len(first), len(systems)), order="F")  # a system's cells stand together, as they are written
         counts: list[tuple[Ints, Ints]] = []
         squares_of: list[Floats | None] = []
-        ends = np.cumsum([part.height for part in parts])
-        for j, (part, own) in enumerate(zip(parts, np.split(codes, ends[:-1]), strict=True)):
+        for j, (part, own) in enumerate(zip(parts, places, strict=True)):
             scored, lost, total[:, j], squares = _sums(part, own, len(first))
             counts.append((scored, lost))
             squares_of.append(squares)
@@ -107,7 +112,7 @@ class ScoreTable:
         squares = None
         if any(each is not None for each in squares_of):
             squares = np.column_stack([total[:, j] ** 2 if each is None else each for j, each in enumerate(squares_of)])
-        items = items_with_levels(pl.concat(parts), wanted, codes, first, key=key)
+        items = items_with_levels(pl.concat(parts), wanted, np.concatenate(places) if wanted else codes, first, key=key)
         if "variant" in key and not is_constant(items["variant"]):
             own = [pl.col(name).cast(pl.String) for name in key if name != "variant"]
             items = items.with_columns(pl.concat_str(own, separator="\x1f").alias(ITEM_OF_VARIANTS))
@@ -119,6 +124,7 @@ class ScoreTable:
             n_lost=n_lost,
             total=total,
             squares=squares,
+            places=places,
         )
 
     @classmethod
@@ -259,6 +265,7 @@ class ScoreTable:
             n_lost=taken(self.n_lost, items),
             total=self.total[items],
             squares=None if self.squares is None else self.squares[items],
+            kept=items if self.kept is None else self.kept[items],
         )
 
     def select(self, *columns: int) -> Self:
@@ -274,7 +281,17 @@ class ScoreTable:
             n_lost=taken(self.n_lost.T, at).T,
             total=self.total.T[at].T,
             squares=None if self.squares is None else self.squares.T[at].T,
+            places=tuple(self.places[j] for j in at) if self.places else (),
         )
+
+    def row_places(self, column: int) -> Codes:
+        """Return for every row of a system the place of its item in this table; -1 where it is none of these."""
+        if self.kept is None:
+            return self.places[column]
+        codes = self.places[column]
+        found = np.full(1 + max(int(each.max(initial=-1)) for each in (codes, self.kept)), -1, dtype=np.int32)
+        found[self.kept] = np.arange(len(self.kept), dtype=np.int32)
+        return found[codes]
 
     def levels(self, factor: str) -> Iterator[tuple[str, Self]]:
         """Yield each level of a factor by name with its items; items without a level are in none."""
@@ -292,8 +309,8 @@ class ScoreTable:
 
     def labels(self, items: Bools, most: int = 20) -> tuple[str, ...]:
         """Readable names of some items: task/item/variant without the empty parts."""
-        names = [name for name in ITEM_KEY if name in self.items.columns]
-        rows = self.items.select(names).filter(pl.Series(items)).head(most).rows()
+        names, places = [name for name in ITEM_KEY if name in self.items.columns], np.flatnonzero(items)[:most]
+        rows = self.items.select(names)[places].rows() if places.size else []
         return tuple("/".join(str(part) for part in row if part) for row in rows)
 
     def passing(self, kind: PassKind, k: int) -> Self:

@@ -581,8 +581,9 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
     these, beside = _on_these_items(design, verdict)
     if watched is None:
         found = design.shown(found, beside)
-    headline, have_meant = found.headline, design.table.counts()
-    lost = (have_meant[1] - have_meant[0]).sum(axis=0).tolist()
+    headline = found.headline
+    have, meant = (each.sum(axis=0) for each in design.table.counts())
+    lost = (meant - have).tolist()
     only_errors = design.table.seen.all() and lost == [system.count("error") for system in design.table.systems]
     ruled = judged(
         missing,

@@ -321,8 +321,7 @@ def _varies(scores: PairedScores) -> bool:
 
 
 def _single_binary(scores: PairedScores) -> bool:
-    both = np.concatenate([scores.baseline, scores.candidate])
-    return scores.n_trials == 1 and bool(np.isin(both, (0.0, 1.0)).all())
+    return scores.n_trials == 1 and all(np.isin(side, (0.0, 1.0)).all() for side in (scores.baseline, scores.candidate))
 
 
 def _tango(

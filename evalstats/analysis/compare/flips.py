@@ -1,8 +1,7 @@
 """Items that flipped between the two sides, where their rows stand in the files, and the slices in which losses concentrate."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, cast, overload
 
@@ -18,15 +17,14 @@ from evalstats.schema.tables import is_constant
 from evalstats.stats.many.concentration import FEWEST_UNITS, low_slices
 from evalstats.stats.paired.means import sign_flip
 from evalstats.stats.unpaired import TwoProportions, fisher_exact
-from evalstats.table.items import FIRST_TRIAL, HELPER, ITEM_KEY, Bools, Floats
+from evalstats.table.items import FIRST_TRIAL, HELPER, ITEM_KEY, Bools, Floats, Ints, taken
 from evalstats.table.score_table import ScoreTable
-from evalstats.table.systems import rows_among
 
 # A mean of this much is a success: more trials right than wrong, or as many.
 MIDDLE = 0.5
 # Kinds of metrics by which an item succeeds or fails.
 MAY_FLIP = ("binary", "proportion")
-_PLACE, _FITS = f"{HELPER}place", f"{HELPER}fits"
+_PLACE, _ROW = f"{HELPER}place", f"{HELPER}row"
 
 
 @record
@@ -98,16 +96,14 @@ class ItemTexts:
 class Flips(Sequence[Flip]):
     """Flipped items, held in columns: each is made when it is looked at, since of many thousands a dozen are.
 
-    So are the places of their rows: `placed` adds them to items that have none.
+    So are their names and the places of their rows, where `of` knows them and `frame` holds of each its place in the table.
     """
 
-    __slots__ = ("_frame", "_placed")
+    __slots__ = ("_frame", "_of")
 
-    def __init__(
-        self, frame: pl.DataFrame | None = None, placed: Callable[[pl.DataFrame], pl.DataFrame] | None = None
-    ) -> None:
+    def __init__(self, frame: pl.DataFrame | None = None, of: "FlipRows | None" = None) -> None:
         self._frame = pl.DataFrame(schema=_FLIPPED) if frame is None else frame
-        self._placed = placed
+        self._of = of
 
     @classmethod
     def of_saved(cls, values: object) -> "Flips":
@@ -131,7 +127,7 @@ class Flips(Sequence[Flip]):
     def __getitem__(self, index: slice) -> "Flips": ...
     def __getitem__(self, index: int | slice) -> "Flip | Flips":
         if isinstance(index, slice):
-            return Flips(self._frame[index], self._placed)
+            return Flips(self._frame[index], self._of)
         return _flip(self._whole().row(index, named=True))
 
     def __len__(self) -> int:
@@ -155,9 +151,9 @@ class Flips(Sequence[Flip]):
         return Flips, (self._whole(),)
 
     def _whole(self) -> pl.DataFrame:
-        """Return all of them with the places of their rows."""
-        if self._placed is not None:
-            self._frame, self._placed = self._placed(self._frame), None
+        """Return all of them with their names and the places of their rows."""
+        if self._of is not None:
+            self._frame, self._of = self._of.placed(self._frame), None
         return self._frame
 
     def changes(self) -> Floats:
@@ -188,14 +184,14 @@ class Flips(Sequence[Flip]):
 
         Of more than `most`, so many.
         """
-        change = (pl.col("candidate") - pl.col("baseline")) * (1 if higher_is_better else -1)
-        badness = (change > 0).alias("better"), (-change.abs()).alias("change"), pl.col("p_value").fill_null(0.0)
-        frame = self._frame
+        sign, frame = 1 if higher_is_better else -1, self._frame
         if most is not None and frame.height > most:
             # Names take long to put in order: only those of items as bad as one of the first.
-            keys = frame.select(badness)
-            first = keys.sort(keys.columns).head(most)
-            frame = frame[keys.with_row_index(_PLACE).join(first, on=keys.columns, how="semi")[_PLACE]]
+            change, p = sign * self.changes(), frame["p_value"].fill_null(0.0).to_numpy()
+            frame = frame[_first_by((change > 0, -np.abs(change), p), most)]
+        change = sign * (pl.col("candidate") - pl.col("baseline"))
+        badness = (change > 0).alias("better"), (-change.abs()).alias("change"), pl.col("p_value").fill_null(0.0)
+        frame = frame if self._of is None else self._of.named(frame)
         digits = r"(\d+)\D*$"
         natural = (
             "task",
@@ -205,11 +201,24 @@ class Flips(Sequence[Flip]):
             "variant",
         )
         ordered = frame.sort(*badness, *natural, nulls_last=True, maintain_order=True)
-        return Flips(ordered if most is None else ordered.head(most), self._placed)
+        return Flips(ordered if most is None else ordered.head(most), self._of)
 
     def frame(self) -> pl.DataFrame:
         """Return all of them as a table, with the place and the address of the row that shows each."""
         return pl.DataFrame(self.columns())
+
+
+def _first_by(keys: Sequence[Bools | Floats], most: int) -> Ints:
+    """Return the rows that stand first by several keys, `most` of them and all that tie with the last."""
+    tied = np.arange(len(keys[0]))
+    found: list[Ints] = []
+    for key in keys:
+        values = key[tied]
+        last = np.partition(values, most - 1)[most - 1]
+        found.append(tied[values < last])
+        most -= len(found[-1])
+        tied = tied[values == last]
+    return np.sort(np.concatenate([*found, tied]))
 
 
 _SIDES = ("baseline", "candidate")
@@ -237,21 +246,10 @@ def flipped_items(paired: ScoreTable, runs: pl.DataFrame) -> Flips:
     """
     if paired.metric.kind not in MAY_FLIP:
         return Flips()
-    changed = paired.take(_changed(paired))
-    items = changed.items
-    columns: dict[str, Any] = {
-        name: items[name] if name in items.columns else [None] * items.height for name in _OF_FLIP[:4]
-    }
-    columns |= {name: changed.column(place) for place, name in enumerate(_SIDES)}
-    columns["p_value"] = pl.Series(_by_trials(changed), dtype=pl.Float64)
-    schema = {name: _FLIPPED[name] for name in _OF_FLIP}
-    key = [name for name in ITEM_KEY if name in items.columns]
-    named = runs.select("run", "source").unique("run", keep="last")
-    rows = tuple(_scored_rows(system.rows, key) for system in changed.systems)
-    return Flips(
-        pl.DataFrame(columns, schema=schema).with_columns(pl.col("task", "variant").fill_null("")),
-        partial(_placed, rows=rows, runs=named),
-    )
+    places = np.flatnonzero(_changed(paired))
+    columns = {name: paired.column(place)[places] for place, name in enumerate(_SIDES)}
+    frame = pl.DataFrame({_PLACE: places, **columns}).with_columns(_by_trials(paired, places))
+    return Flips(frame, FlipRows(table=paired, runs=runs.select("run", "source").unique("run", keep="last")))
 
 
 def flip_signs(paired: ScoreTable) -> Floats:
@@ -262,11 +260,15 @@ def flip_signs(paired: ScoreTable) -> Floats:
     return better * np.sign(paired.column(1) - paired.column(0)) * _changed(paired)
 
 
-def _by_trials(changed: ScoreTable) -> list[float | None]:
-    """Return the exact p of changed items that both sides succeed equally often; None where both have one trial, or shares."""
-    n_scored, total = changed.n_scored, changed.total
-    if changed.passes is not None or bool((n_scored <= 1).all()) or not np.allclose(total, np.rint(total)):
-        return [None] * len(n_scored)
+def _by_trials(paired: ScoreTable, places: Ints) -> pl.Expr | pl.Series:
+    """Return the exact p of changed items that both sides succeed equally often; null where both have one trial, or shares."""
+    nothing = pl.lit(None, dtype=pl.Float64).alias("p_value")
+    n_scored = taken(paired.n_scored, places)
+    if paired.passes is not None or (n_scored <= 1).all():
+        return nothing
+    total = paired.total[places]
+    if not np.allclose(total, np.rint(total)):
+        return nothing
     successes = np.rint(total).astype(np.int64)
     cells = np.stack([successes[:, 0], n_scored[:, 0], successes[:, 1], n_scored[:, 1]], axis=1)
     tables, place = np.unique(cells, axis=0, return_inverse=True)
@@ -274,46 +276,67 @@ def _by_trials(changed: ScoreTable) -> list[float | None]:
         fisher_exact(TwoProportions(baseline=a, n_baseline=m, candidate=b, n_candidate=n)) if m > 1 or n > 1 else None
         for a, m, b, n in tables.tolist()
     ]
-    return [p[k] for k in place.ravel()]
+    return pl.Series("p_value", [p[k] for k in place.ravel()], dtype=pl.Float64)
 
 
 def _changed(paired: ScoreTable) -> Bools:
     return (paired.column(0) >= MIDDLE) != (paired.column(1) >= MIDDLE)
 
 
-def _scored_rows(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
-    """Return what places need of the scored rows of one side."""
-    # Every item is among the rows, so that a part of its key which all rows share tells nothing.
-    telling = [name for name in key if name == "item" or not is_constant(rows[name])]
+@record
+class FlipRows:
+    """Where the names of flipped items and their rows stand: in the table whose items they are, by their places in it.
+
+    `runs` name the source of every run.
+    """
+
+    table: ScoreTable
+    runs: pl.DataFrame
+
+    def named(self, flips: pl.DataFrame) -> pl.DataFrame:
+        """Return flipped items with their names."""
+        if "item" in flips.columns:
+            return flips
+        items = self.table.items
+        names = [
+            items[name].gather(flips[_PLACE]) if name in items.columns else pl.lit(None).alias(name)
+            for name in _OF_FLIP[:4]
+        ]
+        named = flips.with_columns(names).with_columns(pl.col(_OF_FLIP[:4]).cast(pl.String))
+        return named.with_columns(pl.col("task", "variant").fill_null(""))
+
+    def placed(self, flips: pl.DataFrame) -> pl.DataFrame:
+        """Return flipped items, each with the first row of either side whose own score says what its mean says.
+
+        Any scored row where none does.
+        """
+        files = [None if source is None else PurePath(source).name for source in self.runs["source"]]
+        file_of = pl.col("run").replace_strict(
+            self.runs["run"], pl.Series(files, dtype=pl.String), default=None, return_dtype=pl.String
+        )
+        parts = [self.named(flips).select(_OF_FLIP)]
+        slots = np.full(len(self.table) + 1, -1, dtype=np.int32)  # the last is of rows of other items
+        slots[flips[_PLACE].to_numpy()] = np.arange(flips.height, dtype=np.int32)
+        for column, side in enumerate(_SIDES):
+            rows, places = self.table.systems[column].rows, self.table.row_places(column)
+            slot = slots[places]
+            wanted = np.flatnonzero((slot >= 0) & (rows["status"] == "scored").to_numpy())
+            own = _of_rows(rows[wanted]).with_columns(pl.Series(_ROW, slot[wanted]))
+            fits = (own["score"] >= MIDDLE) == (flips[side] >= MIDDLE).gather(own[_ROW])
+            order = ("differs", "trial", "run") if own.height > flips.height else ()
+            found = own.with_columns(differs=~fits).sort(_ROW, *order, nulls_last=True, maintain_order=True)
+            found = found.unique(_ROW, keep="first", maintain_order=True) if order else found
+            found = found.with_columns(file_of.alias("file"))
+            parts.append(found.select(pl.col(name).cast(pl.String).alias(f"{side}_{name}") for name in _OF_SOURCE))
+        return pl.concat(parts, how="horizontal")
+
+
+def _of_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return what tells of rows where they stand."""
     # Of merged rows the first trial that they stand for, whose place they name.
     trial = pl.col(FIRST_TRIAL if FIRST_TRIAL in rows.columns else "trial").alias("trial")
     link = pl.col("link") if "link" in rows.columns else pl.lit(None, dtype=pl.String).alias("link")
-    scored = rows_among(rows, rows["status"] == "scored")
-    return scored.select(*telling, "score", trial, "run", "locator", link)
-
-
-def _placed(items: pl.DataFrame, *, rows: Sequence[pl.DataFrame], runs: pl.DataFrame) -> pl.DataFrame:
-    """Return flipped items, each with the first row of either side whose own score says what its mean says.
-
-    Any scored row where none does.
-    """
-    files = [None if source is None else PurePath(source).name for source in runs["source"]]
-    file_of = pl.col("run").replace_strict(
-        runs["run"], pl.Series(files, dtype=pl.String), default=None, return_dtype=pl.String
-    )
-    parts = [items.select(_OF_FLIP)]
-    for side, own in zip(_SIDES, rows, strict=True):
-        key = [name for name in ITEM_KEY if name in own.columns]
-        ids = [pl.col(name).cast(own.schema[name]) for name in key]
-        wanted = items.select(*ids, (pl.col(side) >= MIDDLE).alias(_FITS)).with_row_index(_PLACE)
-        found = own.join(wanted, on=key, maintain_order="left")
-        fits = (pl.col("score") >= MIDDLE) == pl.col(_FITS)
-        order = (~fits, "trial", "run") if found.height > items.height else ()
-        found = found.sort(_PLACE, *order, nulls_last=True, maintain_order=True)
-        found = found.unique(_PLACE, keep="first", maintain_order=True) if order else found
-        found = found.with_columns(file_of.alias("file"))
-        parts.append(found.select(pl.col(name).cast(pl.String).alias(f"{side}_{name}") for name in _OF_SOURCE))
-    return pl.concat(parts, how="horizontal")
+    return rows.select("score", trial, "run", "locator", link)
 
 
 # --- graded differences, which do not flip ---

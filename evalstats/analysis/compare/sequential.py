@@ -17,7 +17,6 @@ from evalstats.grammar import plural
 from evalstats.record import record
 from evalstats.schema.columns import LOOKS
 from evalstats.schema.data import EvalData
-from evalstats.schema.tables import is_constant
 from evalstats.stats.estimate import IntervalEstimate, normal_quantile
 from evalstats.stats.sequential import (
     PATH_POINTS,
@@ -27,12 +26,12 @@ from evalstats.stats.sequential import (
     normal_mixture_cs,
     order_drift,
 )
-from evalstats.table.items import HELPER, ITEM_KEY, Floats, Ints
+from evalstats.table.items import HELPER, Codes, Floats, Ints
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable
-from evalstats.table.systems import System
+from evalstats.table.systems import rows_among
 
-_TIME, _PLACE, _UNTIMED = f"{HELPER}time", f"{HELPER}place", f"{HELPER}untimed"
+_TIME, _PLACE = f"{HELPER}time", f"{HELPER}place"
 
 
 def check_looks(settings: opt.GivenOptions) -> None:
@@ -88,9 +87,9 @@ def finishing_order(paired: ScoreTable) -> Finished:
     the later side is; items of one timestamp keep the order of their keys. Otherwise by the place of the rows in the files: the
     later of an item's places on the two sides.
     """
-    ends = [_ends(paired.items, system) for system in paired.systems]
-    times = [each[_TIME] for each in ends]
-    if not any(each.null_count() for each in times):
+    ends = [_ends(paired, column) for column in (0, 1)]
+    times = [time for time, _ in ends if time is not None]
+    if len(times) == len(ends):
         last = pl.DataFrame([times[0], times[1].alias("later")]).max_horizontal()
         distinct = last.n_unique()
         if distinct > 1:
@@ -106,33 +105,28 @@ def finishing_order(paired: ScoreTable) -> Finished:
         why = "all items carry the same timestamp"
     else:
         why = "not every row has a timestamp"
-    places = np.maximum(*(each[_PLACE].to_numpy() for each in ends))
+    places = np.maximum(*(place for _, place in ends))
     note = f"Items are taken in the order of the files, the later place of the two sides, since {why}"
-    return Finished(places=np.argsort(places, kind="stable").astype(np.int64), order="file order", notes=(note,))
+    return Finished(places=np.argsort(places, kind="stable"), order="file order", notes=(note,))
 
 
-def _ends(items: pl.DataFrame, system: System) -> pl.DataFrame:
+def _ends(paired: ScoreTable, column: int) -> tuple[pl.Series | None, Codes]:
     """Return the last timestamp of the scored rows of every item, and how the last of their places ranks among the items.
 
-    No time where any row has none.
+    No timestamps where any of these rows has none.
     """
-    # Most often one column names an item: each further one takes as long again.
-    rows = system.rows
-    key = [name for name in ITEM_KEY if name in items.columns and (name == "item" or not is_constant(rows[name]))]
-    if (
-        rows.height == items.height and (rows["status"] == "scored").all()
-    ):  # most often items have one row, and are sorted
-        order = rows.select(pl.arg_sort_by(key).cast(pl.Int64).alias(_PLACE))
-        if rows.select(key)[order[_PLACE]].equals(items.select(key)):
-            return order.with_columns(rows["timestamp"].gather(order[_PLACE]).alias(_TIME))
-    placed = rows.select(*key, "status", "timestamp").with_row_index(_PLACE).filter(pl.col("status") == "scored")
-    time = pl.col("timestamp")
-    last = placed.group_by(key).agg(
-        time.max().alias(_TIME), time.null_count().alias(_UNTIMED), pl.col(_PLACE).max().cast(pl.Int64)
-    )
-    timed = last.with_columns(pl.when(pl.col(_UNTIMED) == 0).then(pl.col(_TIME)))
-    ended = items.select(key).join(timed, on=key, how="left", maintain_order="left")
-    return ended.with_columns(pl.col(_PLACE).rank("ordinal"))
+    rows, places = paired.systems[column].rows, paired.row_places(column)
+    counted = (rows["status"] == "scored").to_numpy() & (places >= 0)
+    if not counted.all():
+        rows, places = rows_among(rows, pl.Series(counted)), places[counted]
+    last = np.empty(len(paired), dtype=np.int32)
+    last[places] = np.arange(len(places), dtype=np.int32)  # a later row of the item takes the place of an earlier one
+    if len(counted) > len(last):
+        last = (1 + np.argsort(np.argsort(last))).astype(np.int32)
+    if rows["timestamp"].null_count():
+        return None, last
+    timed = pl.DataFrame({_PLACE: places, _TIME: rows["timestamp"]})
+    return timed.group_by(_PLACE).agg(pl.col(_TIME).max()).sort(_PLACE)[_TIME], last
 
 
 _POWER_QUANTILE = normal_quantile(0.6)  # P(Z <= z) = .8
@@ -147,7 +141,6 @@ class _Units:
     sizes: Floats | None
     unit: Unit
     n_items: int
-    right_or_wrong: bool
     finished: Finished
     notes: tuple[str, ...] = ()
 
@@ -212,7 +205,10 @@ def sequential_account(
         notes=(*units.finished.notes, *units.notes, *([outside] if waiting else []), told),
         warnings=(*found.warnings, *_drift_warning(units, metric)),
     )
-    account = _with_checks(account, units, metric, planned_n)
+    finished = table.take(table.paired())
+    once = units.unit == "item" and bool((finished.counts()[0] == 1).all())
+    right_or_wrong = once and bool(np.isin(finished.values(), (0.0, 1.0)).all())
+    account = _with_checks(account, units, metric, planned_n, right_or_wrong=right_or_wrong)
     return account if margin is None else _with_margin(account, units, metric, margin)
 
 
@@ -225,8 +221,9 @@ def uneven_order(table: ScoreTable, clusters: tuple[str, ...]) -> UnevenOrder | 
         units = _units(table, clusters)
     except CannotAnswerError:
         return None
-    found = cumulative_mean(units.values, sizes=units.sizes)
-    if found is None or found.p_value > 1 - found.conf_level:
+    drift = order_drift(units.values, sizes=units.sizes)
+    found = cumulative_mean(units.values, sizes=units.sizes) if drift is not None and drift.clear else None
+    if found is None:
         return None
     n = units.values.size
     places: Ints = np.union1d(np.rint(np.linspace(0, n, PATH_POINTS)), [found.first - 1, found.last]).astype(np.int64)
@@ -255,15 +252,7 @@ def _units(table: ScoreTable, clusters: tuple[str, ...]) -> _Units:
             "name one cluster column, or compare once, when the run is complete"
         )
     if not grouped:
-        once = bool((paired.counts()[0] == 1).all())
-        return _Units(
-            values=d[finished.places],
-            sizes=None,
-            unit="item",
-            n_items=d.size,
-            right_or_wrong=once and bool(np.isin(paired.values(), (0.0, 1.0)).all()),
-            finished=finished,
-        )
+        return _Units(values=d[finished.places], sizes=None, unit="item", n_items=d.size, finished=finished)
     # Clusters in the order of their last items; shares are of the largest cluster, with its unfinished items.
     every = table.codes(grouped[0])
     levels, codes = np.unique(every[table.paired()], return_inverse=True)
@@ -285,7 +274,6 @@ def _units(table: ScoreTable, clusters: tuple[str, ...]) -> _Units:
         sizes=(sizes[order] / largest).astype(np.float64),
         unit="cluster",
         n_items=d.size,
-        right_or_wrong=False,
         finished=finished,
         notes=tuple(notes),
     )
@@ -314,7 +302,7 @@ def _drift_warning(units: _Units, metric: MetricFacts) -> tuple[str, ...]:
 
 
 def _with_checks(
-    account: SequentialAccount, units: _Units, metric: MetricFacts, planned_n: int | None
+    account: SequentialAccount, units: _Units, metric: MetricFacts, planned_n: int | None, *, right_or_wrong: bool
 ) -> SequentialAccount:
     if metric.span is not None:
         wide = normal_mixture_cs(
@@ -325,7 +313,7 @@ def _with_checks(
             sizes=units.sizes,
         )
         account = replace(account, wide_low=wide.conf_low, wide_high=wide.conf_high)
-    if not units.right_or_wrong:
+    if not right_or_wrong:
         return account
     from evalstats.stats.betting import e_mcnemar
 

@@ -116,7 +116,7 @@ def reliability(
 
 def reliability_of_each(table: ScoreTable, *, clusters: Sequence[str], conf_level: float) -> tuple[PassesByK, ...]:
     """Return pass^k and pass@k of every system of a table for the trials run, in its order; empty where one has none."""
-    if not table.metric.is_share or not np.allclose(table.total, np.rint(table.total)):
+    if not table.metric.is_share or table.n_scored.min() < 2 or not np.allclose(table.total, np.rint(table.total)):
         return ()
     codes = [table.codes(name) for name in clusters]
     found = [
