@@ -172,9 +172,10 @@ def bca_law(values: ArrayLike, *, conf_level: float = 0.95) -> IntervalEstimate:
 
 def acceleration(influence: FloatArray) -> float:
     """Return BCa's acceleration, sum(u^3)/(6 sum(u^2)^1.5), from units' influence u: skewness/(6 root n) for a mean."""
-    scaled = influence / float(np.abs(influence).max())
+    scaled = influence / max(float(influence.max()), -float(influence.min()))
     squares = scaled**2
-    return float((squares * scaled).sum()) / (6.0 * float(squares.sum()) ** 1.5)  # a power of 3 takes ten times as long
+    scaled *= squares  # a power of 3 takes ten times as long
+    return float(scaled.sum()) / (6.0 * float(squares.sum()) ** 1.5)
 
 
 def corrected_tails(share_below: float, a: float, conf_level: float) -> tuple[float, float] | None:
@@ -366,7 +367,7 @@ def _refused(x: FloatArray, level: float, seed: int, reason: str) -> Resampled:
 
 
 _FINEST = 2.0**20  # steps in the largest value: finer data count as continuous
-_PROBE_AT_ONCE = 512
+_PROBE_AT_ONCE, _DIVIDED_AT_ONCE = 512, 1 << 16
 _TAIL = -math.log(1e-20)  # mass outside the window is below 2e-20
 _LONGEST_LATTICE = 2**22
 _CELLS_PER_SE = 400.0
@@ -428,10 +429,13 @@ def fast_length(least: int) -> int:
 
 
 def _all_multiples(values: FloatArray, step: float) -> bool:
-    steps = values / step
-    slack = _ROUNDING * max(1.0, float(steps.max()), -float(steps.min()))
-    steps -= np.rint(steps)
-    return max(float(steps.max()), -float(steps.min())) <= min(slack, 1e-4)
+    slack = min(_ROUNDING * max(1.0, float(values.max()) / step, -float(values.min()) / step), 1e-4)
+    for start in range(0, values.size, _DIVIDED_AT_ONCE):
+        steps = values[start : start + _DIVIDED_AT_ONCE] / step
+        steps -= np.rint(steps)
+        if max(float(steps.max()), -float(steps.min())) > slack:
+            return False
+    return True
 
 
 @record
@@ -468,14 +472,15 @@ def percentile_ends(values: FloatArray, tail: float) -> tuple[float, float]:
 
 def lattice_law(values: FloatArray, low: float, step: float) -> SumLaw | None:
     """Return the exact law of the sum of n draws from values at low + k step; None where it would be too long."""
-    n = values.size
-    steps = np.rint((values - low) / step).astype(np.int64)
-    first, span, _ = _window(steps.astype(np.float64), n, float(steps.max()))
+    n, steps = values.size, values - low
+    steps /= step
+    np.rint(steps, out=steps)
+    first, span, _ = _window(steps, n, float(steps.max()))
     length = fast_length(math.ceil(span) + 1)
     if length > _LONGEST_LATTICE:
         return None
     centre = round(float(steps.mean()))
-    counts = np.bincount(steps)
+    counts = np.bincount(steps.astype(np.int64))
     wrapped = np.bincount((np.arange(counts.size) - centre) % length, weights=counts, minlength=length) / n
     mass = _convolved(wrapped, n)
     first = math.floor(first)

@@ -83,7 +83,7 @@ def as_sizes(sizes: ArrayLike | None, n: int) -> FloatArray:
     Sizes of at most 1 are such shares already: of a largest unit that has not come yet.
     """
     if sizes is None:
-        return np.ones(n)
+        return np.broadcast_to(1.0, n)
     found = as_values(sizes, "sizes")
     if found.size != n:
         raise InputError(f"{found.size} sizes for {n} values; give the number of items of every unit")
@@ -190,8 +190,10 @@ def order_drift(values: ArrayLike, *, sizes: ArrayLike | None = None) -> Drift |
 
 def _strayed(v: FloatArray, shares: FloatArray) -> tuple[FloatArray, float]:
     """Return the running sum of residuals, and what it is measured by: sd sqrt(n)."""
-    residuals = shares * (v - np.average(v, weights=shares))
-    return np.cumsum(residuals), math.sqrt(float(np.square(residuals).sum()))
+    residuals = v - np.average(v, weights=shares)
+    residuals *= shares
+    strayed = np.cumsum(residuals)
+    return strayed, math.sqrt(float(np.square(residuals, out=residuals).sum()))
 
 
 @record
