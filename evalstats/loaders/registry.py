@@ -30,6 +30,7 @@ from evalstats.loaders.base import (
     tables_of,
     with_digest,
 )
+from evalstats.loaders.blocks import BLOCK_ROWS
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
 from evalstats.loaders.layout import Contents, equally_deep, layout_of, values_by_path
 from evalstats.loaders.look import how_to_map
@@ -42,7 +43,7 @@ from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.regular import part_of
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import EvalData, Problem, combine, same_votes, with_distinct_names
-from evalstats.schema.memory import HeldOnce, limit_of, too_much
+from evalstats.schema.memory import HeldOnce, InStep, limit_of, too_much
 from evalstats.schema.tables import check_key, concat_tables, is_constant
 
 _JSON: Final[frozenset[Shape]] = frozenset({"object", "array", "lines"})
@@ -672,18 +673,18 @@ def read_source(
     """
     frames: dict[TableName, list[pl.DataFrame]] = {}
     problems: list[Problem] = []
-    once = once or HeldOnce()
+    once, step = once or HeldOnce(), InStep(BLOCK_ROWS)
     before, most = once.n_bytes, limit_of((source.path, *source.companions))
     for part in tables_of(loader, source):
         if isinstance(part, Problem):
             problems.append(part)
             continue
         name, frame = part
-        if name == "outcomes":
-            frame = _narrowed(frame, coded=coded, without=without)
-        frames.setdefault(name, []).append(once.of(frame))
+        pieces = step.of(_narrowed(frame, coded=coded, without=without)) if name == "outcomes" else (frame,)
+        frames.setdefault(name, []).extend(map(once.of, pieces))
         if excess := too_much(once.n_bytes - before, most):
             raise UnreadableFileError(f"{source.path}: its results take more {excess}")
+    frames.setdefault("outcomes", []).append(once.of(step.rest()))
     tables: dict[str, pl.DataFrame] = {}
     for name, parts in frames.items():
         tables[name] = concat_tables(parts, name)

@@ -75,12 +75,52 @@ def pieces(frame: pl.DataFrame, most_bytes: int) -> Iterator[pl.DataFrame]:
         yield from pieces(frame.slice(first, rows), most_bytes)
 
 
-class HeldOnce:
-    """Lets the parts of a table share what they have alike: a column of nulls, or of one value on every row, is held once.
+class InStep:
+    """Cuts the rows of every run at the same places, counted from its first, so that their parts can be alike.
 
-    A cell of text takes 16 bytes even where it is null, and most of the columns of outcomes hold nothing or one name. Each
-    column of a part is in one piece: a table whose columns are cut at other rows is copied whole when rows are chosen. A single
-    row has nothing to share. `n_bytes` is what all parts take so far.
+    Only of runs that are longer than a part of `n_rows`, which stand together; shorter ones share the parts that they come in.
+
+    >>> step, rows = InStep(3), pl.DataFrame({"run": ["a"] * 5 + ["b"] * 5})
+    >>> [part.height for block in (rows[:4], rows[4:8], rows[8:]) for part in step.of(block)] + [step.rest().height]
+    [3, 2, 3, 2]
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self._n_rows = n_rows
+        self._held = pl.DataFrame()
+
+    def of(self, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Yield the parts that these rows complete."""
+        if frame.height < self._n_rows and not self._held.height:
+            self._held = frame
+            return
+        starts = [] if is_constant(frame["run"]) else (frame["run"].rle_id().diff() != 0).arg_true().to_list()
+        if len(starts) > 1:
+            yield from (part for part in (self.rest(), frame) if part.height)
+            return
+        for part in (frame[: starts[0]], frame[starts[0] :]) if starts else (frame,):
+            held = self.rest()
+            if held.height and (held.schema != part.schema or held["run"][-1] != part["run"][0]):
+                yield held
+                held = held.clear()
+            own = pl.concat([held, part], rechunk=False) if held.height else part
+            whole = own.height - own.height % self._n_rows
+            yield from (own.slice(first, self._n_rows) for first in range(0, whole, self._n_rows))
+            self._held = own[whole:]
+
+    def rest(self) -> pl.DataFrame:
+        """Hand out the rows of a part that is not complete."""
+        held, self._held = self._held, pl.DataFrame()
+        return held
+
+
+class HeldOnce:
+    """Lets the parts of a table share what they have alike: columns of nulls, of one value on every row, and equal texts.
+
+    A cell of text takes 16 bytes even where it is null, and most of the columns of outcomes hold nothing or one name. Where
+    systems answered the same items in the same order, the names of these are held for one of them. Each column of a part is in
+    one piece: a table whose columns are cut at other rows is copied whole when rows are chosen. A single row has nothing to
+    share. `n_bytes` is what all parts take so far.
 
     >>> once = HeldOnce()
     >>> first, second = (once.of(pl.DataFrame({"task": ["a"] * n, "item": ["q"] * n})) for n in (3, 2))
@@ -91,13 +131,14 @@ class HeldOnce:
     def __init__(self) -> None:
         self.n_bytes = 0
         self._known: dict[tuple[str, pl.DataType], pl.Series] = {}
+        self._texts: dict[tuple[str, int, str | None, str | None], pl.Series] = {}
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the same rows, their columns of one value drawn from those of earlier parts."""
+        """Return the same rows, their columns of one value and equal texts drawn from those of earlier parts."""
         if frame.height == 1:
             self.n_bytes += held_bytes(frame)
             return frame
-        return pl.DataFrame([self._held(column.rechunk()) for column in frame.iter_columns()])
+        return pl.DataFrame([self._held(column) for column in frame.iter_columns()])
 
     def _held(self, column: pl.Series) -> pl.Series:
         n, dtype = len(column), column.dtype
@@ -107,7 +148,14 @@ class HeldOnce:
             known = self._known.get(key)
             if known is not None and len(known) >= n and (nothing or known[0] == column[0]):
                 return known.head(n).alias(column.name)
-            self._known[key] = column
+            column = self._known[key] = column.rechunk()
+            self.n_bytes += _bytes_of(column)
+            return column
+        column = column.rechunk()
+        if dtype == pl.String and n:
+            texts = self._texts.setdefault((column.name, n, column[0], column[-1]), column)
+            if texts is not column and texts.equals(column):
+                return texts
         self.n_bytes += _bytes_of(column)
         return column
 
