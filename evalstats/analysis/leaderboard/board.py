@@ -92,7 +92,11 @@ class Board(EntryTable):
         """Whether every value is one right-or-wrong answer, by its metric and by what is there."""
         table = self.table
         one = table.steps == 1 if table.passes else bool((table.n_scored <= 1).all())
-        return self.metric.kind == "binary" and one and bool(np.isin(table.values()[table.scored], (0.0, 1.0)).all())
+        if self.metric.kind != "binary" or not one:
+            return False
+        # Column by column: all values at once would be copied.
+        own = (table.column(j)[known] for j, known in enumerate(table.scored.T))
+        return all(bool(np.isin(each, (0.0, 1.0)).all()) for each in own)
 
     def graph(self) -> ComparabilityGraph:
         """Return who can be compared with whom."""

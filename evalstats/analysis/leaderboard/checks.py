@@ -210,8 +210,9 @@ def _unseen_runaways(scores: BoardScores, found: Ranking, asked: RankingOptions)
     """Count the separated pairs on costs that runaway answers would undo, as many as the items cannot exclude."""
     shown = found.shown
     apart: list[int] = np.flatnonzero(separated(shown, asked.conf_level)).tolist()
-    amounts = scores.values[~np.isnan(scores.values)]
-    if not apart or scores.raw is not None or not asked.metric.is_cost(amounts):
+    if not apart or scores.raw is not None or not asked.metric.is_cost():
+        return []
+    if not asked.metric.is_cost(scores.values[~np.isnan(scores.values)]):
         return []
     risks: list[UnseenRunaways] = []
     for place in apart:

@@ -178,7 +178,7 @@ class BoardScores:
 
     def of(self, members: Bools) -> "BoardScores":
         """Keep some models, on the items that any of them has."""
-        seen = ~np.isnan(self.values[:, members]).all(axis=1)
+        seen = ~np.isnan(self.values if members.all() else self.values[:, members]).all(axis=1)
         if members.all() and seen.all():
             return self
         return replace(

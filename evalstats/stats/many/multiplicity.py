@@ -245,7 +245,8 @@ def friedman(scores: ArrayLike) -> Omnibus:
 
 def _complete(scores: ArrayLike) -> FloatArray:
     y = as_scores(scores)
-    kept = y[~np.isnan(y).any(axis=1)]
+    whole = ~np.isnan(y).any(axis=1)
+    kept = y if whole.all() else y[whole]
     if kept.shape[0] == 0:
         raise InputError(f"none of {y.shape[0]} items has a score of every model; compare fewer models, or pairs")
     return kept

@@ -168,14 +168,14 @@ def canonical_order(scores: FloatArray) -> tuple[IntArray, IntArray]:
     Columns go by count, sum and sum weighted with the row totals, all rounded once from the exact sum; rows by their
     values in that order. Columns that tie in all three may keep the order given: then draws differ, the law does not.
     """
-    filled = np.nan_to_num(scores, nan=0.0)
+    filled = np.nan_to_num(scores, nan=0.0) if np.isnan(scores).any() else scores
     # Whole numbers add up to the same in every order.
     in_order = filled if all(map(_is_whole, filled.T)) else np.sort(filled, axis=1)
     row_totals = in_order.sum(axis=1)
     sums = [_exact_sum(column) for column in filled.T]
     weighted = [_exact_sum(column * row_totals) for column in filled.T]
     columns = np.lexsort((weighted, sums, -np.isnan(scores).sum(axis=0)))
-    rows = np.lexsort(scores[:, columns].T[::-1])
+    rows = np.lexsort([scores[:, column] for column in columns[::-1]])
     return rows.astype(np.int64), columns.astype(np.int64)
 
 
@@ -292,7 +292,7 @@ def _lattice_moments(
 
     None where scores lie on no lattice: sums of squares by models would lose small differences to rounding.
     """
-    levels = np.unique(y)
+    levels = np.unique(np.concatenate([np.unique(rows) for rows in _row_blocks(y)]))
     levels = levels[~np.isnan(levels)]
     step = common_step(levels) if levels.size else None
     if step is None or float(np.square(np.rint(levels / step)).max()) * y.shape[0] >= _WHOLE:

@@ -153,7 +153,8 @@ def pair_tests(
     span = np.inf
     if bounds is not None:
         low, high = bounds
-        scored = table.scores[~np.isnan(table.scores)]
+        missing = np.isnan(table.scores)
+        scored = table.scores[~missing] if missing.any() else table.scores
         if scored.size:
             check_bounds(scored, low, high, "scores")
         span = float(high) - float(low)

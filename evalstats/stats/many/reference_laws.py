@@ -191,7 +191,7 @@ def flip_items(
     models agree count in n and nowhere else; items that tell models apart in the same way are one unit with copies.
     """
     first, second, used = _columns_used(table, pairs)
-    units, copies = _item_units(table.scores[:, used])
+    units, copies = _item_units(_scores_of(table, used))
     patterns = _patterns(copies, pairs.size, seed, n_resamples, most_listed)
     if not patterns.exact:
         # Units of few copies stand once per copy.
@@ -309,7 +309,7 @@ def normal_items(table: PairTable, pairs: IntArray, *, seed: int, n_resamples: i
     than the fewest items behind a pair.
     """
     first, second, used = _columns_used(table, pairs)
-    y = table.scores if used.size == table.columns.size else table.scores[:, used]
+    y = _scores_of(table, used)
     n, estimate, _ = _observed(table, pairs)
     observed, df = _studentised(table, pairs), float(n.min()) - 1.0
     if not np.isnan(y).any():
@@ -511,6 +511,10 @@ def _columns_used(table: PairTable, pairs: IntArray) -> tuple[IntArray, IntArray
     used, place = np.unique(both, return_inverse=True)
     first, second = place.reshape(both.shape).astype(np.int64)
     return first, second, used
+
+
+def _scores_of(table: PairTable, used: IntArray) -> FloatArray:
+    return table.scores if used.size == table.columns.size else table.scores[:, used]
 
 
 def _observed(table: PairTable, pairs: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
