@@ -291,11 +291,14 @@ class _Table:
         self.judges = [c for c in named if c.words.endswith(("name", "model", "id", *JUDGES))]
         self.judge = next((c for c in self.judges if len(c.levels) > 1), None)
         self.made = made_of_two(self.free)
-        # What stands beside a reason was judged, whatever it is called: `is_closed_value`, `is_closed_rationale`.
+        # What alone stands beside a reason was judged, whatever it is called: `is_closed_value`, `is_closed_rationale`.
         ends = {c: c.words.rpartition("_")[::2] for c in self.columns}
         stems = {stem for stem, end in ends.values() if stem and end in REASONS}
+        beside = Counter(stem for stem, end in ends.values() if end not in REASONS)
         self.judged = {
-            c for c in self.free if c.scored == 1 and ends[c][0] in stems and not (c.numbers and c.is_barred)
+            c
+            for c in self.free
+            if c.scored == 1 and ends[c][0] in stems and beside[ends[c][0]] == 1 and not (c.numbers and c.is_barred)
         }
         self.crossed = crossed_names((column.name for column in self.free), asked.sides)
         self.pairs = {pattern.replace("*", side) for side, pattern in product(*self.crossed)}

@@ -657,10 +657,18 @@ def test_what_is_said_of_repeats_leaves_the_model_as_it_was(told: str) -> None:
 
 def test_what_stands_beside_a_reason_was_judged() -> None:
     rows = [
-        {"diagram_id": f"d{k // 2}", "model": "mn"[k % 2], "is_closed_value": ("Yes", "No", "N/A")[k % 3], "is_closed_rationale": f"because of {k}",
-         "readable_size_value": ("No", "Yes")[k % 5 > 1], "readable_size_rationale": f"as {k}", "thinking": k % 2 == 0, "size_value": k}
+        {
+            "diagram_id": f"d{k // 2}",
+            "model": "mn"[k % 2],
+            "is_closed_value": ("Yes", "No", "N/A")[k % 3],
+            "is_closed_rationale": f"because of {k}",
+            "readable_size_value": ("No", "Yes")[k % 5 > 1],
+            "readable_size_rationale": f"as {k}",
+            "thinking": k % 2 == 0,
+            "size_value": k,
+        }
         for k in range(20)
-    ]  # fmt: skip
+    ]
     best = assigned([*rows[0]], rows)[0]
     assert best.options == ("item=diagram_id", "score=is_closed_value,readable_size_value", "model=model")
     assert best.is_sure
