@@ -198,7 +198,7 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
     """Read a table by the columns that are named and those that are found, and say which these are."""
     columns = table.columns
     look = Look(columns=columns, records=[flat(row) for row in table[thinned(range(table.height))].to_dicts()])
-    found = look.completed(map_, asked)
+    found = map_ if {"model_a", "model_b"} <= {*map_.columns} else look.completed(map_, asked)
     if found is None:
         fits = look.assigned(asked, None if map_ == ColumnMap() else map_)
         best = [[*named_otherwise(map_), *each.options] for each in fits if not (each.lacks or each.published)]
@@ -218,9 +218,9 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
     if {*OF_VOTES} & {*found.columns}:
         named: dict[str, Any] = {name: sources[0] for name, sources in found.columns.items()}
         data = from_votes(table, **named)
-        return replace(data, problems=(Problem(path=_NAME, message=said, severity="note"), *data.problems)), said
-    apart = _CALLED if found.makes("item") and not map_.makes("item") else ""
-    data = tidy_frame(table, found, rows_apart=apart, named=asked.factors)
+    else:
+        apart = _CALLED if found.makes("item") and not map_.makes("item") else ""
+        data = tidy_frame(table, found, rows_apart=apart, named=asked.factors)
     note = Problem(path=_NAME, message=said, severity="note")
     return (replace(data, problems=(note, *data.problems)), said) if taken else (data, "")
 

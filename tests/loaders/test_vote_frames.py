@@ -103,3 +103,15 @@ def test_a_side_may_be_called_as_its_column():
     table = {"gen_a": ["x", "y"], "gen_b": ["y", "z"], "better": ["gen_a", "gen_b"]}
     votes = from_votes(table, model_a="gen_a", model_b="gen_b", winner="better")
     assert votes.comparisons["outcome"].to_list() == ["a", "b"]
+
+
+def test_columns_of_votes_may_be_named_as_those_of_any_table():
+    frame = {"left": ["x", "y"] * 10, "right": ["y", "x"] * 10, "won": ["model_a", "tie"] * 10}
+    data = es.from_frame(frame, model_a="left", model_b="right", winner="won")
+    assert data.comparisons["outcome"].to_list() == ["a", "tie"] * 10
+    # All was said, so there is nothing to tell.
+    assert data.problems == ()
+    called = {"model_a": frame["left"], "model_b": frame["right"], "winner": frame["won"]}
+    assert es.from_frame(called).problems == ()
+    with pytest.raises(InputError, match="there is no column 'winner'"):
+        es.from_frame(frame, model_a="left", model_b="right")
