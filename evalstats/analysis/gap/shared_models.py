@@ -197,7 +197,11 @@ def _with_errors(
     # Errors of a side that lacks any count as unknown for all of it.
     some_have = f"Only {len(kept)}" if kept else "None"
     said = f"{some_have} of {plural(len(joined), 'shared model')} have standard errors on both sides, so no gap can be told"
-    return joined, [Note(kind="few", text=said, remedy="Give results by item, or published standard errors")]
+    return joined, [
+        Note(
+            kind="few", text=said, remedy="Give results by item, or published standard errors (of shares, n is enough)"
+        )
+    ]
 
 
 def _too_few(n: int, names: NameMatch) -> str:
