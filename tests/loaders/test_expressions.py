@@ -74,7 +74,9 @@ def test_counts_of_an_a_b_test_are_items_of_their_own(table: Any) -> None:
 
 def test_arms_of_as_many_are_no_pairs_either(table: Any) -> None:
     data = table("arm,passed,total\nold,30,50\nnew,40,50\n", "score=passed/total")
-    assert es.compare(data, "old", "new").p_value == es.compare(data, "old", "new", paired=False).p_value
+    found = es.compare(data, "old", "new")
+    assert found.p_value == es.compare(data, "old", "new", paired=False).p_value
+    assert not any("paired" in note.text for note in found.notes)  # row k of the one is no row of the other
 
 
 def test_the_count_may_be_called_as_our_own(table: Any) -> None:

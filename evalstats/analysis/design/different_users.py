@@ -127,7 +127,8 @@ def rows_align(data: EvalData, first: System, second: System) -> bool:
 
 def rows_may_align(table: ScoreTable) -> tuple[Note, ...]:
     """Say how numbered rows are paired, where each system has as many."""
-    if len({*table.seen.sum(axis=0).tolist()}) > 1:
+    # Items that were made of counts, or of a table's own rows, are those of no other row.
+    if len({*table.seen.sum(axis=0).tolist()}) > 1 or not table.items["item"].str.contains(r"/\d+$").all():
         return ()
     remedy = (f"If row k is the same item {_WHOSE[len(table.names) > 2]}, add ", Option("paired", value=True))
     return (Note(kind="choice", text="Rows are numbered by their place and not paired", remedy=remedy, caution=False),)
