@@ -134,6 +134,11 @@ def states(said: Sequence[Said]) -> pl.DataFrame:
     odd = {id(each): each for each in said if isinstance(each, dict)}
     if not odd:
         return _scored(pl.Series(said, dtype=pl.Float64))
+    if len(odd) == len(said):  # each is one of its own
+        frame = columns_of_rows([*odd.values()], "outcomes")
+        lacking = (each.new_from_index(0, frame.height) for each in _SAYS_NOTHING if each.name not in frame.columns)
+        frame = frame.hstack([*lacking])
+        return frame[[*_OUTCOME, *(name for name in frame.columns if name not in _OUTCOME)]]
     places = {key: place for place, key in enumerate(odd, start=1)}
     rows: list[Row] = [{**_OUTCOME, "status": "scored"}, *odd.values()]
     frame = columns_of_rows(rows, "outcomes")[[places.get(id(each), 0) for each in said]]
@@ -218,6 +223,7 @@ def verdicts(values: Sequence[object]) -> pl.DataFrame:
 
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _OUTCOME: Final[Row] = {"status": None, "status_reason": None, "score": None, "value_raw": None}
+_SAYS_NOTHING: Final = [*columns_of_rows([_OUTCOME], "outcomes").iter_columns()]
 _DTYPES: Final = (
     ({str}, pl.String),
     ({bool}, pl.Boolean),
