@@ -5,7 +5,7 @@ second column says how many trials stand behind each row: those of the item, or,
 Which of two scores is higher (`score_a>score_b`) says who won a vote, and is read where votes are.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Final
 
@@ -145,8 +145,8 @@ def _is_share(first: object, second: object) -> bool:
 
 def computed(
     map_: ColumnMap, columns: Collection[str], called: str
-) -> tuple[ColumnMap, Callable[[TableBlock], TableBlock]]:
-    """Return what adds the scores of a map that are expressions to a block of a table, and the map that the table has then.
+) -> tuple[ColumnMap, Callable[[Iterable[TableBlock]], Iterator[TableBlock]]]:
+    """Return what adds the scores of a map that are expressions to the blocks of a table, and the map that the table has then.
 
     A share says how many trials stand behind its row. Of rows that are no items these are items, each right or wrong; `called`
     stands before their numbers.
@@ -157,23 +157,27 @@ def computed(
     alone = shares[0] if len(shares) == 1 and not known else ""
     by_item = bool(alone) and map_.makes("item")
 
-    def add(block: TableBlock) -> TableBlock:
-        frame = block.frame
-        for name, each in found.items():
-            pairs = pl.DataFrame([block.cells(each.first).alias("first"), block.cells(each.second).alias("second")])
-            first, codes = coded(pairs)
-            cells = [each.value(*pair) for pair in pairs[first].iter_rows()]
-            frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String).gather(codes))
-        if alone and not by_item:
-            frame = frame.with_columns(block.cells(found[alone].second).alias("n_trials"))
-        made = replace(block, frame=frame, texts=block.texts.union(found))
-        return _of_items(made, alone, called) if by_item else made
+    def add(blocks: Iterable[TableBlock]) -> Iterator[TableBlock]:
+        room = _MOST_ITEMS
+        for block in blocks:
+            frame = block.frame
+            for name, each in found.items():
+                pairs = pl.DataFrame([block.cells(each.first).alias("first"), block.cells(each.second).alias("second")])
+                first, codes = coded(pairs)
+                cells = [each.value(*pair) for pair in pairs[first].iter_rows()]
+                frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String).gather(codes))
+            if alone and not by_item:
+                frame = frame.with_columns(block.cells(found[alone].second).alias("n_trials"))
+            made = replace(block, frame=frame, texts=block.texts.union(found))
+            made = _of_items(made, alone, called, room) if by_item else made
+            room -= made.frame.height
+            yield made
 
     return map_.overlaid(ColumnMap.from_pairs([("item", "item")] if by_item else [])), add
 
 
-def _of_items(block: TableBlock, share: str, called: str) -> TableBlock:
-    """Return a row for each of the trials that the rows of a block count, with the score 1 for as many as they say."""
+def _of_items(block: TableBlock, share: str, called: str, room: int) -> TableBlock:
+    """Return a row for each of the trials that a block counts, `room` at most, with the score 1 for as many as it says."""
     pairs = [(cell or "").partition(_OF) for cell in block.frame[share]]
     counts = [(as_count(first), as_count(second)) for first, _, second in pairs]
     n_right, n_all = ([each[k] or 0 for each in counts] for k in (0, 1))
@@ -182,7 +186,7 @@ def _of_items(block: TableBlock, share: str, called: str) -> TableBlock:
             raise InputError(
                 f"{share} is no count of another at {place}; for a share of an item's trials name the item"
             )
-    if sum(n_all) > _MOST_ITEMS:
+    if sum(n_all) > room:
         raise InputError(f"{share} counts more than {_MOST_ITEMS:,} items; give a row for each")
     rows = np.repeat(np.arange(len(n_all)), n_all)
     number = np.concatenate([np.arange(n) for n in n_all])

@@ -297,7 +297,7 @@ def tidy_frame(
     block = frame_block(table)
     said = map_
     map_, add = computed(map_, block.frame.columns, called)
-    block = add(block)
+    (block,) = add([block])
     survey = Survey(named=map_.named.union(named))
     survey.add(block)
     binding = fitted(map_, survey, merged=merged)

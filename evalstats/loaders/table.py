@@ -100,7 +100,7 @@ class TableLoader(SingleFileLoader):
             raw = table.blocks
             names = {name for block in islice(raw(), 1) for name in block.frame.columns}
             map_, add = computed(map_, names, source.called)
-            table = structs.replace(table, blocks=lambda: map(add, raw()))
+            table = structs.replace(table, blocks=lambda: add(raw()))
         survey, blocks = surveyed(table, _watched(map_), {*self.asked.factors, *self.where, *map_.named})
         table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:

@@ -9,6 +9,7 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import InputError
+from evalstats.loaders import expressions
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
@@ -70,6 +71,13 @@ def test_counts_of_an_a_b_test_are_items_of_their_own(table: Any) -> None:
     ]
     by_hand = es.compare(es.from_frame(pl.DataFrame(rows)), "A", "B", paired=False)
     assert (said.conf_low, said.conf_high) == (by_hand.conf_low, by_hand.conf_high)
+
+
+def test_the_items_of_a_whole_table_are_bounded(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of several blocks, each of which has fewer."""
+    monkeypatch.setattr(expressions, "_MOST_ITEMS", 250_000)
+    with pytest.raises(InputError, match=r"passed/total counts more than .* items"):
+        table("arm,passed,total\n" + "new,1,1\n" * 300_000, "score=passed/total", "item=#row")
 
 
 def test_arms_of_as_many_are_no_pairs_either(table: Any) -> None:
