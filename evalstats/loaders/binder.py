@@ -676,6 +676,8 @@ class _Table:
         numbers = [
             c for c in self.free if (c.is_measured or (c.scored >= 0.5 and names_a_model(c.name))) and "," not in c.name
         ]
+        # A judge is no system, unless the question says that it is.
+        numbers = [c for c in numbers if c.name in self.asked.sides or not names_a_judge(c.words)]
         wanted = [column for column in numbers if column.name in self.asked.sides]
         wanted = [column for column in numbers if column in wanted or _is_another_side(column, wanted)]
         by_model = [column for column in numbers if names_a_model(column.name)]

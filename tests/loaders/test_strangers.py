@@ -352,6 +352,13 @@ def test_a_file_that_goes_model_by_model_names_its_models(configs: Sequence[str]
     assert [option for option in best.options if option.startswith("model=")] == ["model=model"]
 
 
+def test_a_person_and_a_judge_are_no_systems(tmp_path: Path) -> None:
+    rows = [(f"q{k}", side, k % 2, (k + len(side)) % 2) for k in range(20) for side in SIDES]
+    said = refused(tmp_path / "t.csv", "id,model,human,gpt4_judge", rows, "compare")
+    assert "models=" not in said
+    assert "fit: --map item=id --map score=human --map model=model" in said
+
+
 @pytest.mark.parametrize("within", [True, False])
 def test_criteria_that_each_item_has_are_metrics(within: bool, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
