@@ -41,7 +41,7 @@ LABELS: Final = ("benchmark", "task", "scenario", "variant", "setting", "method"
 COUNT_NAMES: Final = (
     "n", "votes", "n_items", "n_votes", "num_votes", "n_samples", "samples", "n_total", "battles", "num_battles", "items",
     "n_questions", "n_examples", "n_tasks", "n_used", "num_samples", "num_questions", "sample_size", "responses",
-    "total_questions",
+    "total_questions", "n_battles", "n_games", "n_users", "num_items", "num_examples",
 )  # fmt: skip
 # More rows of a name and a number are no metrics of one run.
 _MOST_METRICS: Final = 200

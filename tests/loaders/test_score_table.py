@@ -428,3 +428,10 @@ def test_other_loaders_are_surer(text: str, loader: str) -> None:
 def test_what_is_wrong_is_said(table: Any, content: Any, why: str) -> None:
     with pytest.raises(UnreadableFileError, match=why):
         table(content, "bench.json" if isinstance(content, list) else "bench.csv")
+
+
+@pytest.mark.parametrize("name", ["n", "n_battles", "num_examples"])
+def test_how_many_stand_behind_a_rate_has_many_names(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"model,win_rate,{name}\na,54.3%,1000\nb,51.2%,900\nc,47.0%,1100\n", encoding="utf-8")
+    assert read(path).aggregates.select("estimate", "n").row(0) == (54.3, 1000)
