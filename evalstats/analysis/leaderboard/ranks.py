@@ -38,7 +38,7 @@ from evalstats.stats.many.independent import independent_differences
 from evalstats.stats.many.multiplicity import Adjust, adjusted, compact_letters
 from evalstats.stats.many.pair_table import PairTable, pair_table
 from evalstats.stats.many.pairwise import PairwiseDifferences, differing_items, pairwise_differences
-from evalstats.stats.many.ranks import RankSets, no_ranks, rank_sets, with_the_best
+from evalstats.stats.many.ranks import DrawnControls, RankSets, no_ranks, rank_sets, with_the_best
 from evalstats.stats.paired.binary import MIN_DISCORDANT
 from evalstats.stats.runs import (
     RunEffects,
@@ -286,7 +286,8 @@ def ranking(scores: BoardScores, asked: RankingOptions) -> Ranking:
     if asked.baseline is not None:
         others = [j for j in range(scores.n_models) if j != asked.baseline and linked[j, asked.baseline]]
         shown = pair_differences(scores, asked, [(j, asked.baseline) for j in others]) if others else _none_of(every)
-    ranks = _ranks(scores, asked, strict, apart=both, part=part, table=table)
+    best = DrawnControls()  # the draws behind the ranks are those of the distance from the best
+    ranks = _ranks(scores, asked, strict, apart=both, part=part, table=table, best=best)
     # The answer is exact only where the ranks are too.
     drawn = max((each for each in (shown.n_resamples, ranks.n_resamples) if each), default=None)
     return Ranking(
@@ -294,7 +295,7 @@ def ranking(scores: BoardScores, asked: RankingOptions) -> Ranking:
         shown=replace(shown, exact=shown.exact and ranks.exact is not False, n_resamples=drawn),
         ranks=ranks,
         tiers=_tiers(shown_better(every, asked, scores.n_models), part),
-        to_best=_against_best(scores, asked, strict, ranks, table),
+        to_best=_against_best(scores, asked, strict, ranks, table=table, best=best),
         warnings=tuple(dict.fromkeys((*every.warnings, *shown.warnings))),
     )
 
@@ -547,6 +548,7 @@ def _ranks(
     apart: Bools,
     part: Ints,
     table: PairTable | None,
+    best: DrawnControls | None = None,
     marginal: bool = True,
 ) -> BoardRanks:
     """Count the ranks within every part of the graph; only pairs that are `apart` can be put in order.
@@ -570,7 +572,7 @@ def _ranks(
         low, high = counted_ranks(shown[np.ix_(columns, columns)])
         alone = no_ranks(len(columns), (), "")
         if marginal:
-            alone = _marginal_ranks(scores, asked, strict, columns, own=own, apart=apart, table=table)
+            alone = _marginal_ranks(scores, asked, strict, columns, own=own, apart=apart, table=table, best=best)
             drawn.append(alone)
         inner, n = above[np.ix_(columns, columns)], len(columns)
         low = np.minimum(low, np.where(inner, low, n).min(axis=1))
@@ -607,6 +609,7 @@ def _marginal_ranks(
     own: BoardScores,
     apart: Bools,
     table: PairTable | None,
+    best: DrawnControls | None,
 ) -> RankSets:
     """Return rank sets of which the marginal ones count: those of every model by its own pairs as a family."""
     n = scores.n_models
@@ -623,6 +626,7 @@ def _marginal_ranks(
         seed=asked.seed,
         barred=~apart[np.ix_(columns, columns)],
         joint=False,
+        drawn=best,
     )
 
 
@@ -677,7 +681,9 @@ def _against_best(
     asked: RankingOptions,
     strict: PairwiseDifferences,
     ranks: BoardRanks,
+    *,
     table: PairTable | None,
+    best: DrawnControls,
 ) -> tuple[tuple[float | None, float | None], ...]:
     """Return the interval of every model's lead over the best of the others of its part, above 0 being better.
 
@@ -699,6 +705,7 @@ def _against_best(
                 shares=not asked.metric.is_graded(own.values),
                 conf_level=asked.conf_level,
                 seed=asked.seed,
+                drawn=best,
             )
             low[members], high[members] = found.low, found.high
         else:

@@ -1,6 +1,7 @@
 """Which ranks the data leave open for every model: multiple comparisons with the best, and confidence sets for ranks."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,7 +63,8 @@ def with_the_best(
     shares: bool = False,
     conf_level: float = 0.95,
     seed: int = 0,
-    n_resamples: int = 9999,
+    n_resamples: int = _DRAWS,
+    drawn: "DrawnControls | None" = None,
 ) -> WithTheBest:
     """Hsu's comparisons with the best: which models may be the best, and by how much the others fall short.
 
@@ -81,6 +83,8 @@ def with_the_best(
         Whether every score is one right-or-wrong answer, 0 or 1.
     shares
         Whether bounded scores are shares of several right-or-wrong answers.
+    drawn
+        What `rank_sets` of the same table kept of its draws, which are not made again where they are those of this law.
 
     Notes
     -----
@@ -117,8 +121,10 @@ def with_the_best(
         reason = _too_few_clusters(table) or "no difference between two models has a standard error"
         return WithTheBest(estimate=estimate, low=none, high=none, method="none", exact=True, reason=reason)
     law, words = fitting_law(table, pairs, seed=seed, n_resamples=draws, most_listed=_MOST_LISTED)
-    found = _Controls(table.first[pairs], table.second[pairs], table.columns.size)
-    collect(law, [found])
+    found = drawn.controls if drawn is not None and drawn.law is law else None
+    if found is None:
+        found = _Controls(table.first[pairs], table.second[pairs], table.columns.size)
+        collect(law, [found])
     critical, reached = found.critical(level)
     if table.codes is not None:
         wild = flip_clusters(table, pairs, seed=seed, n_resamples=draws, centred=True, most_listed=_MOST_LISTED)
@@ -141,39 +147,105 @@ def with_the_best(
     )
 
 
+class _Sides:
+    """The pairs of every model, as those of which it is the first and those of which it is the second.
+
+    Models are placed by how many they are the first against: where pairs follow one order, the others of each stand together.
+    """
+
+    def __init__(self, first: IntArray, second: IntArray, n_models: int, sign: FloatArray | None = None) -> None:
+        self._n_models, self._sign = n_models, sign
+        self._place = np.argsort(np.argsort(-np.bincount(first, minlength=n_models), kind="stable"))
+        self._own: list[tuple[int, IntArray, IntArray | slice]] = []
+        for j in range(n_models):
+            pairs = np.flatnonzero(first == j)
+            pairs = pairs[np.argsort(self._place[second[pairs]])]
+            if pairs.size:
+                self._own.append((int(self._place[j]), pairs, _places(self._place[second[pairs]])))
+
+    def ends(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return least and largest t (times the sign of its pair) as first, then as second, shape (n_models, n_draws)."""
+        shape = self._n_models, t.shape[0]
+        low, least = np.full(shape, np.inf), np.full(shape, np.inf)
+        high, most = np.full(shape, -np.inf), np.full(shape, -np.inf)
+        for place, pairs, others in self._own:
+            block = t.T[pairs]
+            if self._sign is not None:
+                block *= self._sign[pairs, np.newaxis]
+            np.min(block, axis=0, out=low[place])
+            np.max(block, axis=0, out=high[place])
+            for held, further in ((least, np.minimum), (most, np.maximum)):
+                if isinstance(others, slice):
+                    further(held[others], block, out=held[others])
+                else:
+                    held[others] = further(held[others], block)
+        return low[self._place], high[self._place], least[self._place], most[self._place]
+
+
+def _places(places: IntArray) -> IntArray | slice:
+    """Return increasing places as a slice, of which no copy is made, where they stand together."""
+    together = places[-1] - places[0] < places.size
+    return slice(int(places[0]), int(places[-1]) + 1) if together else places
+
+
 class _Controls:
     """The law of the largest t of each model against all others, for every model in turn."""
 
     def __init__(self, first: IntArray, second: IntArray, n_models: int) -> None:
-        self._members = [(_places(first == j), _places(second == j)) for j in range(n_models)]
-        self._largest: list[list[FloatArray]] = [[] for _ in range(n_models)]
+        self._sides = _Sides(first, second, n_models)
+        self._compared = np.isin(np.arange(n_models), np.append(first, second))
+        self._largest: list[FloatArray] = []
         self._weights: list[FloatArray] = []
 
     def add(self, t: FloatArray, weight: FloatArray) -> None:
         """Take one chunk of draws and their mirror images."""
+        self.add_ends(*self._sides.ends(t), weight)
+
+    def add_ends(
+        self, low: FloatArray, high: FloatArray, least: FloatArray, most: FloatArray, weight: FloatArray
+    ) -> None:
+        """Take the ends of t of every model as the first of pairs and as the second, as `_Sides.ends` gives them."""
         self._weights += [weight, weight]
-        for (ahead, behind), largest in zip(self._members, self._largest, strict=True):
-            above, below = t.T[ahead], t.T[behind]
-            if len(above) or len(below):
-                ends = [
-                    (part.min(axis=0, initial=np.inf), part.max(axis=0, initial=-np.inf)) for part in (above, below)
-                ]
-                (low, high), (least, most) = ends
-                largest += [np.maximum(high, -least), np.maximum(-low, most)]
+        self._largest += [np.maximum(high, -least), np.maximum(-low, most)]
 
     def critical(self, level: float) -> tuple[FloatArray, bool]:
         """Return q of every model, NaN for one without a pair, and whether the draws reach the level."""
-        weights = np.concatenate(self._weights)
-        found = [upper_quantile(np.concatenate(each), weights, level) if each else None for each in self._largest]
-        values = np.array([np.nan if each is None else each[0] for each in found])
-        return values, all(each is None or each[1] for each in found)
+        weights, values = np.concatenate(self._weights), np.full(self._compared.size, np.nan)
+        all_reach = True
+        for j in np.flatnonzero(self._compared).tolist():
+            values[j], reached = upper_quantile(np.concatenate([each[j] for each in self._largest]), weights, level)
+            all_reach = all_reach and reached
+        return values, all_reach
 
 
-def _places(marked: NDArray[np.bool_]) -> IntArray | slice:
-    """Return where the marks are; as a slice, of which no copy is made, where they stand together."""
-    places = np.flatnonzero(marked)
-    together = places.size and places[-1] - places[0] < places.size
-    return slice(int(places[0]), int(places[-1]) + 1) if together else places
+class _OwnFamilies:
+    """The pairs of every model as a family of its own: what all of them need of a chunk is found in one pass."""
+
+    def __init__(
+        self, observed: FloatArray, first: IntArray, second: IntArray, n_models: int, controls: _Controls | None
+    ) -> None:
+        self.families = [OneSided(observed, np.flatnonzero((first == j) | (second == j))) for j in range(n_models)]
+        self._controls = controls
+        up = np.copysign(1.0, observed)
+        ahead, behind = np.where(up > 0.0, first, second), np.where(up > 0.0, second, first)
+        self._sides = _Sides(ahead, behind, n_models, None if (up > 0.0).all() else up)
+
+    def add(self, t: FloatArray, weight: FloatArray) -> None:
+        """Count one chunk of draws."""
+        low, high, least, most = self._sides.ends(t)
+        for family, lowest, highest in zip(self.families, np.minimum(low, least), np.maximum(high, most), strict=True):
+            if family.members.size:
+                family.add_within(t, weight, lowest, highest)
+        if self._controls is not None:
+            self._controls.add_ends(low, high, least, most, weight)
+
+
+@dataclass(slots=True)
+class DrawnControls:
+    """The law of the largest t of each model, kept from draws that were made for another question of the same table."""
+
+    law: ReferenceLaw | None = None
+    controls: _Controls | None = None
 
 
 def _upper_ends(tests: PairTests, critical: FloatArray, level: float) -> FloatArray:
@@ -253,6 +325,7 @@ def rank_sets(
     n_resamples: int | None = None,
     barred: NDArray[np.bool_] | None = None,
     joint: bool = True,
+    drawn: DrawnControls | None = None,
 ) -> RankSets:
     """Confidence sets for the ranks of models that were given the same items.
 
@@ -274,6 +347,8 @@ def rank_sets(
         wider, and those of a barred pair always overlap.
     joint
         Whether the sets that hold together are wanted; without, they say nothing.
+    drawn
+        Where to keep what `with_the_best` needs of the draws, if it would make the same.
 
     Notes
     -----
@@ -310,6 +385,13 @@ def rank_sets(
     if pairs.size == 0:
         return no_ranks(table.columns.size, taus, "no difference between two models has a standard error")
     law, method = fitting_law(table, pairs, seed=seed, n_resamples=draws or _draws(table, pairs))
+    controls = None
+    if (
+        drawn is not None
+        and law is fitting_law(table, pairs, seed=seed, n_resamples=_DRAWS, most_listed=_MOST_LISTED)[0]
+    ):
+        controls = _Controls(table.first[pairs], table.second[pairs], table.columns.size)
+        drawn.law, drawn.controls = law, controls
     closed = None if barred is None else np.asarray(barred)[np.ix_(table.columns, table.columns)]
     missing = table.first.size - pairs.size
     warning = (
@@ -326,6 +408,7 @@ def rank_sets(
         method=method,
         barred=closed,
         joint=joint,
+        controls=controls,
         warnings=(*([warning] if missing else []), *few_items(fewest)),
     )[0]
 
@@ -399,18 +482,20 @@ def ranks_of_law(
     least_p: FloatArray | None = None,
     barred: NDArray[np.bool_] | None = None,
     joint: bool = True,
+    controls: _Controls | None = None,
     warnings: tuple[str, ...] = (),
 ) -> tuple[RankSets, OneSided]:
     """Count the models shown to be above and below each, over all pairs and over the pairs of each model alone.
 
     `first` and `second` are places in `columns`, which says where each model stood when they were given; the sets are in that
     order. No pair is shown whose `least_p`, shape (n_pairs,), is above 1 - level. Beside the sets stand the step-down p-values
-    of all pairs. Without `joint` the sets that hold together are all ranks, and the p-values are of no use.
+    of all pairs. Without `joint` the sets that hold together are all ranks, and the p-values are of no use. `controls` take the
+    same draws.
     """
     n_models = columns.size
     every = OneSided(law.observed, np.arange(first.size if joint else 0))
-    own = [OneSided(law.observed, np.flatnonzero((first == j) | (second == j))) for j in range(n_models)]
-    collect(law, [family for family in (every, *own) if family.members.size])
+    own = _OwnFamilies(law.observed, first, second, n_models, controls)
+    collect(law, [*([every] if every.members.size else []), own])
     least = np.zeros(first.size) if least_p is None else least_p
     if barred is not None:
         least = np.where(barred[first, second], np.inf, least)
@@ -423,7 +508,7 @@ def ranks_of_law(
         # Models in between may order two that are barred; their sets are made to meet.
         low = np.minimum(low, np.where(barred, high, n_models).min(axis=1))
     marginal_low, marginal_high = np.ones(n_models, dtype=np.int64), np.full(n_models, n_models, dtype=np.int64)
-    for j, family in enumerate(own):
+    for j, family in enumerate(own.families):
         if family.members.size:
             alone = family.members[np.maximum(family.p_adjusted(), least[family.members]) <= 1.0 - level]
             marginal_low[j] += np.count_nonzero(loser[alone] == j)

@@ -34,7 +34,6 @@ ENOUGH_ITEMS = 100  # from here on the normal law holds: .94 measured at 200 ite
 _HELD = 4_000_000  # statistics or signs drawn at once
 _LONG = 400  # draws worked on at once, at least: long rows for every pair, and no more memory than that
 _KEPT = 40_000_000  # differences kept between chunks of draws; more are made anew for each
-_KEPT_DRAWS = 8_000_000  # statistics kept of a law that is asked for again: 64 MB
 _MOST_STATISTICS = 6.0e7  # patterns times pairs listed at most: some seconds; 20 clusters of up to 15 models
 _EXACT_IN_SINGLE = 2.0**24  # whole numbers up to here are exact in single precision
 _MOST_CORRELATED = 5000  # pairs whose correlation matrix is made: 200 MB
@@ -149,36 +148,16 @@ def fitting_law(
 def _once(
     law_of: Callable[Concatenate[PairTable, IntArray, Options], ReferenceLaw],
 ) -> Callable[Concatenate[PairTable, IntArray, Options], ReferenceLaw]:
-    """Give a table that is asked again for the same law the one it has, with its draws."""
+    """Give a table that is asked again for the same law the one it has."""
 
     @wraps(law_of)
     def of_table(table: PairTable, pairs: IntArray, /, *args: Options.args, **options: Options.kwargs) -> ReferenceLaw:
         key = (law_of.__name__, pairs.tobytes(), args, tuple(sorted(options.items())))
         if key not in table.laws:
-            table.laws[key] = _kept(law_of(table, pairs, *args, **options))
+            table.laws[key] = law_of(table, pairs, *args, **options)
         return table.laws[key]
 
     return of_table
-
-
-def _kept(law: ReferenceLaw) -> ReferenceLaw:
-    """Keep random draws that are few for whoever passes through the law next: counting them costs less than drawing."""
-    making_anew_is_cheaper = law.n_resamples is None or law.n_resamples * law.observed.size > _KEPT_DRAWS
-    if making_anew_is_cheaper:
-        return law
-    held: list[tuple[FloatArray, FloatArray]] = []
-
-    def chunks() -> Draws:
-        if held:
-            yield from held
-            return
-        drawn: list[tuple[FloatArray, FloatArray]] = []
-        for t, weight in law.chunks():
-            drawn.append((t.T.copy().T, weight))  # a pair's draws stay side by side
-            yield drawn[-1]
-        held.extend(drawn)
-
-    return replace(law, chunks=chunks)
 
 
 @_once

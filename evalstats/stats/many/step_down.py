@@ -77,7 +77,8 @@ class TwoSided:
         bound = np.abs(self.observed[self.order]) * (1.0 - TIE)
         rest = np.full(t.shape[0], -np.inf)
         for start in range((bound.size - 1) // ROWS * ROWS, -1, -ROWS):
-            rows = np.abs(t.T[self.order[start : start + ROWS]])
+            rows = t.T[self.order[start : start + ROWS]]
+            np.abs(rows, out=rows)
             after = rest  # every row becomes the largest, draw by draw, of itself, all later rows and what lies beyond
             for row in rows[::-1]:
                 after = np.maximum(row, after, out=row)
@@ -121,7 +122,7 @@ class OneSided:
     order: IntArray = field(init=False)
     rank: IntArray = field(init=False)
     orient: FloatArray = field(init=False)
-    alike: bool = field(init=False)
+    turned: bool = field(init=False)
     bound: FloatArray = field(init=False)
     steps: FloatArray = field(init=False)
     total: float = 0.0
@@ -134,8 +135,7 @@ class OneSided:
         self.rank = np.empty_like(self.order)
         self.rank[self.order] = np.arange(t.size)
         self.orient = np.copysign(1.0, t)
-        # A draw and its mirror image both count: where all pairs point one way, it does not matter which.
-        self.alike = bool((self.orient == self.orient[:1]).all())
+        self.turned = bool((self.orient < 0.0).any())
         self.bound = np.abs(t)[self.order] * (1.0 - TIE)
         self.steps = np.zeros(t.size + 1)
 
@@ -143,7 +143,10 @@ class OneSided:
         """Count one chunk of draws, shape (n_draws, all pairs), and their mirror images."""
         blocks = (self._ahead(t, slice(start, start + ROWS)) for start in range(0, self.members.size, ROWS))
         ends = [(ahead.min(axis=0), ahead.max(axis=0)) for ahead in blocks]
-        low, high = np.min([each for each, _ in ends], axis=0), np.max([each for _, each in ends], axis=0)
+        self.add_within(t, weight, np.min([low for low, _ in ends], axis=0), np.max([high for _, high in ends], axis=0))
+
+    def add_within(self, t: FloatArray, weight: FloatArray, low: FloatArray, high: FloatArray) -> None:
+        """Count a chunk of which the least and the largest statistic of every draw, in the direction observed, are at hand."""
         # A statistic counts from the bound of its own pair on: most pairs are too far apart for any draw.
         own = self.bound[self.rank]
         near = np.flatnonzero(own <= max(float(high.max()), -float(low.min())))
@@ -169,10 +172,10 @@ class OneSided:
         return upper_quantile(np.concatenate(self.largest), np.concatenate(self.weights), conf_level)[0]
 
     def _ahead(self, t: FloatArray, rows: slice | IntArray) -> FloatArray:
-        """Return t of some pairs of the family, in the direction observed or all in the other: shape (n_pairs, n_draws)."""
+        """Return t of some pairs of the family, in the direction observed: shape (n_pairs, n_draws)."""
         # Members are sorted: as many as there are pairs are all pairs.
         ahead = t.T[rows if self.members.size == t.shape[1] else self.members[rows]]
-        return ahead if self.alike else ahead * self.orient[rows, np.newaxis]
+        return ahead * self.orient[rows, np.newaxis] if self.turned else ahead
 
     def _count(
         self, pair: IntArray, draw: IntArray, value: FloatArray, mirrored: FloatArray, weight: FloatArray
@@ -224,10 +227,13 @@ def upper_quantile(values: FloatArray, weights: FloatArray, conf_level: float) -
 
     The second is whether there is a value that at most that share reaches or lies above, so that q can be exceeded.
     """
-    order = np.argsort(values, kind="stable")
-    below = np.cumsum(weights[order])
+    alike = bool((weights == 1.0).all())
+    order = None if alike else np.argsort(values, kind="stable")
+    below = np.arange(1.0, values.size + 1.0) if order is None else np.cumsum(weights[order])
     at = int(np.count_nonzero(below < conf_level * float(below[-1]) * (1.0 - 1e-12)))
-    q, largest = float(values[order[at]]), float(values[order[-1]])
+    # One place of many draws is found without sorting them.
+    q = float(np.partition(values, at)[at] if order is None else values[order[at]])
+    largest = float(values.max())
     return q, q < largest * (1.0 - TIE) or (np.isfinite(q) and not np.isfinite(largest))
 
 
