@@ -7,6 +7,7 @@ factor is a part of the items. Nothing behind it asks where the rows came from.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -252,9 +253,9 @@ class ScoreTable:
 
     # --- parts of it ---
 
-    def take(self, items: Bools | Ints) -> Self:
-        """Keep some of the items: a truth value for each, or places."""
-        if items.dtype == np.bool_:
+    def take(self, items: Bools | Ints | slice) -> Self:
+        """Keep some of the items: a truth value for each, places, or a stretch of them."""
+        if not isinstance(items, slice) and items.dtype == np.bool_:
             if items.all():
                 return self
             items = np.flatnonzero(items)
@@ -295,7 +296,14 @@ class ScoreTable:
 
     def levels(self, factor: str) -> Iterator[tuple[str, Self]]:
         """Yield each level of a factor by name with its items; items without a level are in none."""
-        return ((name, self.take(places)) for name, places in level_places(self.items[factor]) if name is not None)
+        found = [(name, places) for name, places in level_places(self.items[factor]) if name is not None]
+        # Sorted once, the items of every level stand together, and a stretch of a table is no copy.
+        together = self.take(np.concatenate([places for _, places in found])) if found else self
+        ends = np.cumsum([0, *(len(places) for _, places in found)]).tolist()
+        return (
+            (name, together.take(slice(start, stop)))
+            for (name, _), (start, stop) in zip(found, pairwise(ends), strict=True)
+        )
 
     def codes(self, factor: str) -> Ints:
         """Return the factor's levels as whole numbers from 0; an item without a level is a level of its own."""
