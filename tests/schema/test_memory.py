@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.schema.memory import LIMIT, HeldOnce, held_bytes, limit_of, most_bytes, pieces, too_much
+from evalstats.schema.memory import LIMIT, HeldOnce, InStep, held_bytes, limit_of, most_bytes, pieces, too_much
 
 
 @pytest.mark.parametrize(
@@ -94,3 +94,27 @@ def test_what_parts_share_counts_once() -> None:
     for own in items:
         once.of(shared.hstack(own))
     assert once.n_bytes == held_bytes(shared) + sum(map(held_bytes, items))
+
+
+def test_systems_that_answered_the_same_items_hold_their_names_once() -> None:
+    names = [f"item number {k}" for k in range(1000)]
+    rows = pl.DataFrame({"run": ["a"] * 1000 + ["b"] * 1000 + ["c"] * 999, "item": names + names + names[1:]})
+    step = InStep(300)
+    blocks = [rows.slice(first, 170) for first in range(0, rows.height, 170)]
+    parts = [*(part for block in blocks for part in step.of(block)), step.rest()]
+    assert [part.height for part in parts] == [300, 300, 300, 100, 300, 300, 300, 100, 300, 300, 300, 99]
+    once, alone = HeldOnce(), HeldOnce()
+    held = [once.of(part.select("item")) for part in parts]
+    assert pl.concat(held)["item"].equals(rows["item"])
+    for part in parts[:4] + parts[8:]:
+        alone.of(part.select("item"))
+    assert once.n_bytes == alone.n_bytes  # those of b take nothing
+
+
+def test_rows_in_any_order_of_runs_stay_in_theirs() -> None:
+    rows = pl.DataFrame({"run": list("ab" * 500 + "b" * 700), "item": [f"q{k}" for k in range(1700)]})
+    for size in (1, 7, 170, 400, 1700):
+        step = InStep(300)
+        parts = [part for first in range(0, 1700, size) for part in step.of(rows.slice(first, size))]
+        parts += [rest for rest in (step.rest(),) if rest.height]
+        assert pl.concat(parts).equals(rows)

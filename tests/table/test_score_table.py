@@ -141,3 +141,27 @@ def test_a_table_needs_an_item_that_all_have(rows: pl.DataFrame) -> None:
     apart = [system(name, rows.filter(model=name, task=task)) for name, task in (("a", "t1"), ("b", "t2"))]
     with pytest.raises(NothingSharedError, match="no item that both sides scored: 'a' has"):
         refuse_unpaired(ScoreTable.of(apart, CORRECT))
+
+
+def test_counts_that_are_one_number_are_held_once_and_rows_know_their_items() -> None:
+    places = np.random.default_rng(8).permutation(50)
+    frames = [
+        pl.DataFrame(
+            {"task": "", "item": [f"q{k}" for k in order], "variant": "", "status": "scored", "trial": 0}
+        ).with_columns(n_trials=pl.lit(1), score=pl.Series(order % 2).cast(pl.Float64))
+        for order in (np.arange(50), places)
+    ]
+    table = ScoreTable.of([system(name, rows) for name, rows in zip("ab", frames, strict=True)], CORRECT)
+    assert table.n_scored.strides == table.n_lost.strides == (0, 0)
+    assert table.n_scored.all()
+    assert table.seen.all()
+    assert not table.incomplete
+    assert np.array_equal(table.values(), table.total)
+    assert not table.values().flags.writeable  # they are the sums themselves
+    part = table.take(np.arange(10, 30)).take(np.arange(0, 20, 3)).select(1, 0)
+    assert part.n_scored.strides == (0, 0)
+    assert part.n_scored.shape == part.total.shape == (7, 2)
+    for column, rows in enumerate(frames[::-1]):
+        place = part.row_places(column)
+        assert part.items["item"][place[place >= 0]].equals(rows["item"].filter(pl.Series(place >= 0)))
+        assert (place >= 0).sum() == 7
