@@ -340,7 +340,7 @@ def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str, contrast: str)
     _refuse_none_shared({str(side): levels_of(rows["metric"].filter(rows[contrast] == side)) for side in sides})
     raise InputError(
         f"{benchmark} has {len(names)} metrics and none is declared its headline: {quoted_list(names)}; "
-        f"choose one with {Option('metric', names[0])} or the like, before looking at the results"
+        f"choose one, such as {Option('metric', names[0])}, before looking at the results"
     )
 
 
@@ -633,8 +633,8 @@ def _chosen(data: EvalData, rows: pl.DataFrame, metric: str | None) -> dict[str,
             name, own = next(iter(several.items()))
             shared = f"; all of them have {quoted_list(common)}" if common else ""
             raise InputError(
-                f"{name} has {len(own)} metrics and none is declared its headline: {quoted_list(own)}{shared}; choose one with "
-                f"{Option('metric', (common or own)[0])} or the like, before looking at the results"
+                f"{name} has {len(own)} metrics and none is declared its headline: {quoted_list(own)}{shared}; choose one, such as "
+                f"{Option('metric', (common or own)[0])}, before looking at the results"
             )
         return dict.fromkeys(found, common[0])
     return {name: own[0] for name, own in found.items()}

@@ -241,7 +241,7 @@ def test_where_a_metric_must_be_chosen_the_line_that_chooses_one_is_shown() -> N
     rows = table(HARM, "f1").with_columns(accuracy=pl.col("f1") * pl.Series([1.0, 0.0, 1.0] * N))
     data = es.from_frame(rows, item="item", model="model", score=["f1", "accuracy"])
     with pytest.raises(
-        InputError, match=r"2 metrics .*: 'accuracy', 'f1'; choose one with metric='accuracy' or the like"
+        InputError, match=r"2 metrics .*: 'accuracy', 'f1'; choose one, such as metric='accuracy', before"
     ):
         es.leaderboard(data)
     assert es.leaderboard(data, metric="accuracy").metric == "accuracy"

@@ -88,7 +88,7 @@ def test_the_same_scores_on_both_sides_are_refused() -> None:
 def test_what_is_wrong_with_a_side_names_the_side_and_its_option() -> None:
     lab, live = published(list("abcdef"), live=False), published(list("abcdef"), live=True)
     second = EvalData(aggregates=pl.concat([lab.aggregates, lab.aggregates.with_columns(metric=pl.lit("other"))]))
-    with pytest.raises(InputError, match=r"the lab side: .* choose one with lab_metric="):
+    with pytest.raises(InputError, match=r"the lab side: .* choose one, such as lab_metric="):
         gap(second, live)
     with pytest.raises(InputError, match="the live side: there is no metric 'score'"):
         gap(lab, live, metric="score")
