@@ -98,11 +98,16 @@ def each_once(counts: npt.NDArray[_Count]) -> npt.NDArray[_Count]:
     return counts if held_once(counts) is None else counts[:1, :1]
 
 
-def taken(counts: Ints, places: Ints | Bools | list[int]) -> Ints:
-    """Take some rows of an array of counts."""
-    return (
-        counts[places] if held_once(counts) is None else np.broadcast_to(counts[0, 0], (len(places), counts.shape[1]))
-    )
+def taken(counts: Ints, places: Ints | Bools | list[int] | slice) -> Ints:
+    """Take some rows of an array of counts.
+
+    >>> taken(np.broadcast_to(1, (3, 2)), slice(1)).shape, taken(np.broadcast_to(1, (3, 2)), np.array([True, False, True])).shape
+    ((1, 2), (2, 2))
+    """
+    if (alike := held_once(counts)) is None:
+        return counts[places]
+    n_taken = np.broadcast_to(np.int64(alike), len(counts))[places].size
+    return np.broadcast_to(np.int64(alike), (n_taken, counts.shape[1]))
 
 
 def level_codes(column: pl.Series) -> tuple[pl.Series, Codes]:

@@ -109,7 +109,7 @@ class ScoreTable:
             squares_of.append(squares)
         n_scored, n_lost = (side_by_side(columns) for columns in zip(*counts, strict=True))
         if n_scored.max(initial=0) + n_lost.max(initial=0) > 1:
-            n_lost = trials_meant(n_scored + n_lost) - n_scored
+            n_lost = once(trials_meant(n_scored + n_lost) - n_scored)
         squares = None
         if any(each is not None for each in squares_of):
             squares = np.column_stack([total[:, j] ** 2 if each is None else each for j, each in enumerate(squares_of)])
@@ -224,7 +224,7 @@ class ScoreTable:
     def incomplete(self) -> bool:
         """Whether any score that could have been there is not."""
         have, meant = map(each_once, self.counts())
-        return not np.array_equal(have, meant) or not meant.all()
+        return bool((have != meant).any()) or not meant.all()
 
     def counts(self) -> tuple[Ints, Ints]:
         """Return how many scores every cell has, and how many were meant: of a pass^k one, but of pass^1, a mean, its trials."""
