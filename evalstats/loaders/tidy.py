@@ -172,6 +172,7 @@ class Tidier:
     def runs(self) -> list[dict[str, object]]:
         """Make the rows of `runs`, one for every run seen."""
         config = json.dumps((self.said or self.map_).as_config(), ensure_ascii=False)
+        dependence = [*self.binding.dependence, *self._presumed.held()] or None
         return [
             {
                 "run": run,
@@ -180,7 +181,7 @@ class Tidier:
                 "benchmark": benchmark,
                 "judge": self.binding.constants.get("judge"),
                 "factor_names": list(self.binding.own_names) or None,
-                "dependence": [*self.binding.dependence, *self._presumed.held()] or None,
+                "dependence": dependence,
                 "config": config,
                 "simulated": "; ".join(sorted(self._makers.get(run, ()))) or None,
             }

@@ -321,7 +321,8 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
     outcomes = check_table(_completed(frame), "outcomes")
     presumed = Presumed(name for name in outcomes.columns if name in frame.columns and is_shared_by_name(name))
     presumed.add(outcomes)
-    runs = [{"run": run, "benchmark": name, "dependence": presumed.held()} for run, name in _runs(outcomes)]
+    dependence = presumed.held()
+    runs = [{"run": run, "benchmark": name, "dependence": dependence} for run, name in _runs(outcomes)]
     return _told_apart(EvalData(outcomes=outcomes, runs=frame_from_rows(runs, "runs")))
 
 

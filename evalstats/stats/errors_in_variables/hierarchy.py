@@ -64,6 +64,7 @@ ALTERNATIVES: tuple[tuple[str, Priors], ...] = (
 
 
 # Keeps a variance of exactly 0 from making a matrix singular; in units of the variance of the scores.
+_CORNER = 1e200  # larger than any sum of squares; nothing but itself hangs on it
 _JITTER = 1e-11
 _NEGATIVE_ROUNDING = 1e-8
 
@@ -163,11 +164,14 @@ def log_likelihood(data: ScoreContrasts, at: Parameters) -> FloatArray:
     """Return the log density of the differences at each point, but for a constant; shape (n_points,)."""
     lab_variance = data.lab_noise + np.square(at.sigma)[:, None] + _JITTER
     _, rest, table = _live_given_lab(data, at, lab_variance)
-    root = np.linalg.cholesky(table)
-    white = np.linalg.solve(root, rest[:, :, None])[:, :, 0]
-    log_root = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+    # With the rest as one more row of the table, its Cholesky factor has the whitened rest as its last row.
+    n = rest.shape[1]
+    bordered = np.empty((len(table), n + 1, n + 1))
+    bordered[:, :n, :n], bordered[:, n, :n], bordered[:, n, n] = table, rest, _CORNER
+    root = np.linalg.cholesky(bordered)
+    log_root = np.log(np.diagonal(root, axis1=1, axis2=2)[:, :n]).sum(axis=1)
     of_lab = (np.log(lab_variance) + np.square(data.lab) / lab_variance).sum(axis=1)
-    return -0.5 * of_lab - log_root - 0.5 * np.square(white).sum(axis=1)
+    return -0.5 * of_lab - log_root - 0.5 * np.square(root[:, n, :n]).sum(axis=1)
 
 
 def conditional(data: ScoreContrasts, at: Parameters) -> Conditional:
