@@ -33,14 +33,8 @@ from evalstats.stats.arena.drift import FEWEST_TIMES, BurstFound, model_bursts, 
 from evalstats.stats.arena.goodness_of_fit import clustered_mean
 from evalstats.stats.arena.influence import largest_influences, smallest_flip, without_each
 from evalstats.stats.arena.likelihood import PairFit
-from evalstats.stats.arena.raters import (
-    CHECKS,
-    FEWEST_VOTES,
-    RaterEvidence,
-    decided_line,
-    decided_votes,
-    rater_evidence,
-)
+from evalstats.stats.arena.raters import CHECKS, FEWEST_VOTES, RaterEvidence, rater_evidence
+from evalstats.stats.arena.tastes import decided_line, decided_votes
 from evalstats.stats.arena.votes import A_WINS, TIE, VoteRows
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, counted_order
 from evalstats.stats.estimate import two_sided_normal_p, two_sided_t_p

@@ -633,8 +633,8 @@ def _chosen(data: EvalData, rows: pl.DataFrame, metric: str | None) -> dict[str,
             name, own = next(iter(several.items()))
             shared = f"; all of them have {quoted_list(common)}" if common else ""
             raise InputError(
-                f"{name} has {len(own)} metrics and none is declared its headline: {quoted_list(own)}{shared}; choose one, such as "
-                f"{Option('metric', (common or own)[0])}, before looking at the results"
+                f"{name} has {len(own)} metrics and none is declared its headline: {quoted_list(own)}{shared}; choose one, "
+                f"such as {Option('metric', (common or own)[0])}, before looking at the results"
             )
         return dict.fromkeys(found, common[0])
     return {name: own[0] for name, own in found.items()}

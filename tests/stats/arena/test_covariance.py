@@ -288,7 +288,7 @@ def test_few_clusters_allow_no_interval():
     assert found.reason == "prompt: 5 are too few for an interval; at least 6 are needed"
     assert covariance_of(fit_strengths(rows), replace(rows, clusters=rows.clusters[1:])).reason is None
     one = replace(rows, clusters=(np.zeros(rows.n_rows, dtype=np.int64),))
-    assert "1 are too few" in covariance_of(fit_strengths(rows), one).reason
+    assert "1 is too few" in covariance_of(fit_strengths(rows), one).reason
 
 
 def test_contrasts_that_are_not_positive_take_the_larger_one_way():

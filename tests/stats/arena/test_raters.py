@@ -9,9 +9,8 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import expit, logsumexp
 
-from evalstats.stats.arena import raters
+from evalstats.stats.arena import raters, tastes
 from evalstats.stats.arena.raters import (
-    DecidedVotes,
     Rings,
     _adjusted,
     _balanced,
@@ -25,16 +24,19 @@ from evalstats.stats.arena.raters import (
     _side_bands,
     _suspects,
     _weight_of,
+    loyal_log,
+    loyalty,
+    rater_evidence,
+    rings,
+    side_log_e,
+)
+from evalstats.stats.arena.tastes import (
+    DecidedVotes,
     decided_line,
     decided_votes,
     estimated_taste,
     honest_forecasts,
-    loyal_log,
-    loyalty,
     only_raters,
-    rater_evidence,
-    rings,
-    side_log_e,
 )
 from evalstats.stats.many.multiplicity import e_bh
 from tests.stats.arena.voting_by_hand import against, any_flag, clicks, evidence, honest, one_side, ring, ring_found
@@ -125,7 +127,7 @@ def test_forecasts_of_two_votes_are_those_of_the_integral() -> None:
 
 def test_both_ways_to_filter_give_the_same() -> None:
     votes = _votes(np.random.default_rng(3), 20, 300)
-    local, _ = raters._local_models(votes)
+    local, _ = tastes._local_models(votes)
     starts = np.searchsorted(votes.rater, np.arange(votes.n_raters + 1))
     sizes = np.diff(starts)
     order = np.argsort(-sizes, kind="stable")

@@ -8,12 +8,12 @@ from scipy import optimize, stats
 from scipy.special import expit, log_expit
 
 from evalstats.errors import InputError
-from evalstats.stats.arena import raters
+from evalstats.stats.arena import tastes
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.goodness_of_fit import pair_deviance
 from evalstats.stats.arena.likelihood import tie_parameter, vote_law
 from evalstats.stats.arena.parametric_bootstrap import Tastes, simulated, tasted_cells, tastes_of
-from evalstats.stats.arena.raters import (
+from evalstats.stats.arena.tastes import (
     DecidedVotes,
     _some_raters,
     decided_line,
@@ -171,9 +171,9 @@ def test_forecasts_keep_a_normal_law_of_tastes_vote_by_vote(sizes: list[int]) ->
 def test_forecasts_are_the_same_whatever_is_kept_and_however_many_raters_go_together(monkeypatch) -> None:
     votes = _decided(7, [25, 3, 9, 1, 14, 2, 40])
     whole = filtered(votes, votes.eta, np.full(5, 0.8))
-    monkeypatch.setattr(raters, "_TOGETHER", 2)
+    monkeypatch.setattr(tastes, "_TOGETHER", 2)
     assert filtered(votes, votes.eta, np.full(5, 0.8)) == pytest.approx(whole, abs=1e-12)
-    monkeypatch.setattr(raters, "_BLOCK", 1)
+    monkeypatch.setattr(tastes, "_BLOCK", 1)
     assert filtered(votes, votes.eta, np.full(5, 0.8)) == pytest.approx(whole, abs=1e-12)
 
 
@@ -220,8 +220,8 @@ def test_taste_is_at_the_top_of_the_likelihood(monkeypatch, top: float, found: f
         tried.append((taste, line))
         return taste
 
-    monkeypatch.setattr(raters, "honest_forecasts", forecasts)
-    monkeypatch.setattr(raters, "log_likelihood", lambda _, taste: 5.0 - 3.0 * (taste - top) ** 2)
+    monkeypatch.setattr(tastes, "honest_forecasts", forecasts)
+    monkeypatch.setattr(tastes, "log_likelihood", lambda _, taste: 5.0 - 3.0 * (taste - top) ** 2)
     assert estimated_taste(votes, line, seed=0, near=near) == pytest.approx(found)
     assert len({taste for taste, _ in tried}) == len(tried)
     assert {each for _, each in tried} == {line}

@@ -7,7 +7,8 @@ import numpy as np
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.influence import without_each
-from evalstats.stats.arena.raters import RaterEvidence, decided_votes, rater_evidence
+from evalstats.stats.arena.raters import RaterEvidence, rater_evidence
+from evalstats.stats.arena.tastes import decided_votes
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 
 
