@@ -675,16 +675,20 @@ def read_source(
     problems: list[Problem] = []
     once, step = once or HeldOnce(), InStep(BLOCK_ROWS)
     before, most = once.n_bytes, limit_of((source.path, *source.companions))
+
+    def hold(name: TableName, pieces: Iterable[pl.DataFrame]) -> None:
+        frames.setdefault(name, []).extend(map(once.of, pieces))
+        if excess := too_much(once.n_bytes - before, most):
+            raise UnreadableFileError(f"{source.path}: its results take more {excess}")
+
     for part in tables_of(loader, source):
         if isinstance(part, Problem):
             problems.append(part)
             continue
         name, frame = part
         pieces = step.of(_narrowed(frame, coded=coded, without=without)) if name == "outcomes" else (frame,)
-        frames.setdefault(name, []).extend(map(once.of, pieces))
-        if excess := too_much(once.n_bytes - before, most):
-            raise UnreadableFileError(f"{source.path}: its results take more {excess}")
-    frames.setdefault("outcomes", []).append(once.of(step.rest()))
+        hold(name, pieces)
+    hold("outcomes", (step.rest(),))
     tables: dict[str, pl.DataFrame] = {}
     for name, parts in frames.items():
         tables[name] = concat_tables(parts, name)

@@ -165,3 +165,11 @@ def test_counts_that_are_one_number_are_held_once_and_rows_know_their_items() ->
         place = part.row_places(column)
         assert part.items["item"][place[place >= 0]].equals(rows["item"].filter(pl.Series(place >= 0)))
         assert (place >= 0).sum() == 7
+
+
+def test_a_table_of_three_trials_everywhere_lacks_nothing() -> None:
+    rows = pl.DataFrame({"task": "", "item": [f"q{k // 3}" for k in range(30)], "variant": "", "status": "scored"})
+    rows = rows.with_columns(trial=pl.int_range(30) % 3, n_trials=pl.lit(1), score=pl.lit(1.0))
+    table = ScoreTable.of([system("a", rows), system("b", rows)], CORRECT)
+    assert table.n_scored.strides == table.n_lost.strides == (0, 0)
+    assert not table.incomplete
