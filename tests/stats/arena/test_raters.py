@@ -131,7 +131,7 @@ def test_both_ways_to_filter_give_the_same() -> None:
     starts = np.searchsorted(votes.rater, np.arange(votes.n_raters + 1))
     sizes = np.diff(starts)
     order = np.argsort(-sizes, kind="stable")
-    block = raters._Block(votes=votes, eta=votes.eta, local=local, starts=starts[order], n_votes=sizes[order])
+    block = tastes._Block(votes=votes, eta=votes.eta, local=local, starts=starts[order], n_votes=sizes[order])
     by_votes, by_models = np.empty(300), np.empty(300)
     block.by_votes(np.full(6, 0.7), by_votes)
     block.by_models(np.full(6, 0.7), by_models, 6)
