@@ -101,7 +101,10 @@ def each_once(counts: npt.NDArray[_Count]) -> npt.NDArray[_Count]:
 def taken(counts: Ints, places: Ints | Bools | list[int] | slice) -> Ints:
     """Take some rows of an array of counts.
 
-    >>> taken(np.broadcast_to(1, (3, 2)), slice(1)).shape, taken(np.broadcast_to(1, (3, 2)), np.array([True, False, True])).shape
+    >>> (
+    ...     taken(np.broadcast_to(1, (3, 2)), slice(1)).shape,
+    ...     taken(np.broadcast_to(1, (3, 2)), np.array([True, False, True])).shape,
+    ... )
     ((1, 2), (2, 2))
     """
     if (alike := held_once(counts)) is None:
