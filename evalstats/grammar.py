@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-_SINGULAR = re.compile(r"(?=.*[aeiouy])[a-z]+(?<![^su]s)")
+_SINGULAR = re.compile(r"(?=.*[aeiouy])[a-z]+(?<![^su]s)(?<![^e]ed)")
 
 
 def plural(n: int, noun: str, many: str | None = None) -> str:
@@ -18,12 +18,14 @@ def plural(n: int, noun: str, many: str | None = None) -> str:
 def plural_of(name: str) -> str:
     """Return what several levels of a column are called: its name in the plural where it is a plain word in the singular.
 
-    A word has a vowel, and one in s that is neither class nor status may be a plural already.
+    A word has a vowel, one in s that is neither class nor status may be a plural already, and one in ed is no noun (but seed).
 
     >>> plural_of("passage"), plural_of("category"), plural_of("class"), plural_of("status")
     ('passages', 'categories', 'classes', 'statuses')
     >>> plural_of("doc_id"), plural_of("user kind"), plural_of("src"), plural_of("tags")
     ('levels of doc_id', 'levels of user kind', 'levels of src', 'levels of tags')
+    >>> plural_of("seed"), plural_of("labeled")
+    ('seeds', 'levels of labeled')
     """
     if not _SINGULAR.fullmatch(name):
         return f"levels of {name}"
