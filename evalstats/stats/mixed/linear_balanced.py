@@ -93,6 +93,7 @@ def _balance(design: MixedDesign, replicate: Groups, *, own_mean: bool) -> Balan
         _, start, found = np.unique(level[0], return_index=True, return_inverse=True)
         of_group = np.sort(level[:, start], axis=1)
         alike = (level == level[:, start][:, found]).all() and (np.diff(of_group, axis=1) > 0).all()
+        alike = alike and of_group.size == design.terms[k].n_levels  # a level that no answer has is of no replicate
         if alike and len(start) == 1 and whole is None and not own_mean:
             whole = k
         elif alike and len(start) > 1 and finest is None:
@@ -128,7 +129,8 @@ class BalancedCore:
     def __init__(self, design: MixedDesign, balance: Balance, fixed: Distinct, response: Floats, within: float) -> None:
         self.design, self.balance = design, balance
         # Where each replicate has a column of X of its own: whose it is, and what it is multiplied by.
-        self._replicate, self._over = np.argmax(fixed.rows, axis=0), 1.0 / fixed.rows.max(axis=0)
+        there = fixed.rows if balance.own_mean else np.eye(1)
+        self._replicate, self._over = np.argmax(there != 0.0, axis=0), 1.0 / there.sum(axis=0)
         questions = balance.cells[0]
         self._count = design.count[questions]
         self._sizes = np.bincount(balance.group, weights=self._count)

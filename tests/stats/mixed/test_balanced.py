@@ -112,7 +112,19 @@ def test_the_same_fit(monkeypatch):
     assert found.std_errors == pytest.approx(expected.std_errors, rel=1e-6)
 
 
-@pytest.mark.parametrize("change", ["missing", "counts", "scenario", "slope", "two groupings"])
+def test_columns_of_any_sign(monkeypatch):
+    """Where each model has a column of its own, what it is multiplied by may be below 0."""
+    design = design_of("own", ("item", "pair"))
+    fixed = replace(design.fixed, rows=design.fixed.rows * np.array([1.0, -1.0, 2.0, -0.5, 1.0, 1.0, -3.0]))
+    expected = numbers(LinearCriterion(replace(design, fixed=fixed)), np.array([0.7, 1.1]))
+    monkeypatch.setattr(linear, "_LARGE", 1)
+    criterion = LinearCriterion(replace(design, fixed=fixed))
+    assert isinstance(criterion._core, BalancedCore)
+    for found, wanted in zip(numbers(criterion, np.array([0.7, 1.1])), expected, strict=True):
+        assert found == pytest.approx(wanted, rel=ROUNDING, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("change", ["missing", "counts", "scenario", "slope", "two groupings", "empty level"])
 def test_what_is_not_balanced(change):
     design = design_of("own", ("item", "scenario", "pair"))
     assert balance_of(design) is not None
@@ -134,6 +146,10 @@ def test_what_is_not_balanced(change):
         design = replace(design, terms=(first, replace(second, level=level), last))
     elif change == "slope":
         design = replace(design, terms=(replace(first, values=first.values * 2.0), second, last))
+    elif change == "empty level":  # which no answer has
+        design = replace(
+            design, terms=(first, second, replace(last, levels=("none", *last.levels), level=last.level + 1))
+        )
     else:
         answer = design.fixed.of_cell.level * 12 + first.level
         design = replace(design, terms=(*design.terms, term("answer", answer)))
