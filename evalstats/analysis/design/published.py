@@ -75,12 +75,10 @@ def with_errors_of_shares(rows: pl.DataFrame, metric: Metric) -> tuple[pl.DataFr
     """Fill in standard errors of bounded scores from how many items are behind them.
 
     Of bounded scores with a given mean, right-or-wrong ones vary most. The errors have the width of Wilson's interval at 95%, so
-    that a share of 0 or 1 is not certain. Scores without bounds are shares if all of them lie between 0 and 1. A source that has
-    errors beside n leaves one out for a reason, as of a baseline whose number is fixed by definition. The column `FROM_COUNT`
-    marks the rows that got theirs so.
+    that a share of 0 or 1 is not certain. Scores without bounds are shares if all of them lie between 0 and 1. A run that has
+    errors beside half of its n or more leaves one out for a reason, as of a baseline whose number is fixed by definition. The
+    column `FROM_COUNT` marks the rows that got theirs so.
     """
-    if rows.filter(pl.col("n").is_not_null() & pl.col("std_error").is_not_null()).height:
-        return rows.with_columns(pl.lit(value=False).alias(FROM_COUNT)), ()
     z, are_shares = normal_quantile(0.95), bool(rows["estimate"].is_between(0, 1).all())
 
     def error_of(score: float, n: int | None, known: float | None) -> float | None:
@@ -90,7 +88,10 @@ def with_errors_of_shares(rows: pl.DataFrame, metric: Metric) -> tuple[pl.DataFr
         ends = wilson_ends((score - low) / (high - low), n, z)
         return (high - low) * (ends[1] - ends[0]) / (2 * z)
 
-    errors = [error_of(*row) for row in rows.select("estimate", "n", "std_error").iter_rows()]
+    counted, known = pl.col("n").is_not_null(), pl.col("std_error").is_not_null()
+    mostly_without = (counted & known).sum().over("run") < (counted & ~known).sum().over("run")
+    given = rows.select("estimate", pl.when(mostly_without).then("n").alias("n"), "std_error")
+    errors = [error_of(*row) for row in given.iter_rows()]
     filled = rows.with_columns(pl.Series("std_error", errors, dtype=pl.Float64))
     from_count = rows["std_error"].is_null() & filled["std_error"].is_not_null()
     filled, n_filled = filled.with_columns(from_count.alias(FROM_COUNT)), int(from_count.sum())

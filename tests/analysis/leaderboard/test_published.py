@@ -191,6 +191,15 @@ def test_a_source_that_has_errors_beside_n_leaves_one_out_for_a_reason() -> None
     assert (found.row("m2").std_error, found.row("m2").ranks) == (None, "–")
 
 
+def test_n_stands_for_errors_where_few_of_a_source_or_those_of_another_are_published() -> None:
+    """One error that is known takes no rank from those who have n, nor does a second source that has errors beside n."""
+    found = leaderboard(published([0.9, 0.8, 0.6, 0.4], [None, None, 0.02, None], n=[500] * 4))
+    assert all(row.std_error for row in found.rows)
+    run = ["one"] * 4 + ["other"]
+    found = leaderboard(published([0.9, 0.8, 0.6, 0.5, 0.4], [0.02, 0.02, 0.02, None, None], n=[500] * 5, run=run))
+    assert {row.name for row in found.rows if row.std_error is None} == {"m3"}
+
+
 def test_a_model_without_a_standard_error_has_no_rank() -> None:
     found = leaderboard(published([10.0, 20.0, 30.0, 5.0], [1.0, 1.0, None, 0.0]))
     assert {row.name: row.ranks for row in found.rows} == {"m1": "1", "m0": "2", "m2": "–", "m3": "–"}
