@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -31,6 +32,8 @@ from evalstats.schema.metrics import suggests_lower
 
 # Rows are looked at from so many places beyond the first ones: a file that is sorted by model shows a single one at its start.
 _PLACES: Final = 5
+# A file that does not begin as its head does is packed, or in another encoding.
+_START: Final = 16
 _ROWS_AT_A_PLACE: Final = (LOOKED_AT - TOGETHER) // _PLACES
 # A place in a text may lie within a cell: its first lines may be no rows, and so many of them may look like some.
 _LINES_SKIPPED, _BY_CHANCE = 60, 2
@@ -161,31 +164,31 @@ def found_in(head: Head, map_: ColumnMap, asked: AskedNames) -> tuple[ColumnMap,
 
 
 def records_of_head(head: Head) -> list[Record]:
-    """Return the first rows of a file as far as the head holds them whole."""
+    """Return some rows of those that the head of a file holds whole, as they are thinned."""
     whole = len(head.data) < HEAD_BYTES
     if head.shape == "text":
         lines = head.text.splitlines(keepends=True)
         text = "".join(lines if whole else lines[:-1])
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=head.delimiter, skipinitialspace=True)
-        rows = filter(None, reader)  # blank lines stand in the place of a title
-        try:
-            return [dict(zip(head.columns, cells, strict=False)) for cells in islice(rows, 1, LOOKED_AT)]
-        except csv.Error:
-            return []
+        rows: list[list[str]] = []
+        with suppress(csv.Error):
+            rows.extend(filter(None, reader))  # blank lines stand in the place of a title
+        return [dict(zip(head.columns, cells, strict=False)) for cells in thinned(rows[1:])]
     if head.shape == "lines":
         lines = head.text.splitlines()
-        return list(dicts([cell_value(line.strip()) for line in (lines if whole else lines[:-1])[:LOOKED_AT]]))
+        return list(dicts([cell_value(line.strip()) for line in thinned(lines if whole else lines[:-1])]))
     found: list[object] = []
     with suppress(UnreadableFileError):  # it is cut off
         elements = JsonStream(io.StringIO(head.text).read, head.path).document()
-        found.extend(each.value for each in islice(elements, LOOKED_AT) if isinstance(each, JsonItem))
-    return list(dicts(found or [head.members]))
+        found.extend(each.value for each in elements if isinstance(each, JsonItem))
+    return list(dicts(thinned(found) or [head.members]))
 
 
 def _beyond(head: Head) -> Iterator[Record]:
     """Yield whole rows from places spread over what the head does not hold of a file of rows; none of a packed one."""
     with open_regular(head.path) as stream:
-        if head.size <= HEAD_BYTES or stream.read(_PLACES) != head.data[:_PLACES]:
+        start = stream.read(_START).removeprefix(BOM_UTF8)
+        if head.size <= HEAD_BYTES or not head.data.removeprefix(BOM_UTF8).startswith(start):
             return
         apart = (head.size - HEAD_BYTES) // _PLACES
         for place in range(_PLACES):
@@ -247,11 +250,9 @@ def _rows_of_parquet(head: Head) -> list[dict[str, object]]:
     with open_regular(head.path) as stream:
         if n_rows <= LOOKED_AT or first < LOOKED_AT:
             return pl.read_parquet(stream, n_rows=first).to_dicts()
-        scan = pl.scan_parquet(stream)
-        places = [
-            (0, TOGETHER),
-            *((n_rows * place // (_PLACES + 1), _ROWS_AT_A_PLACE) for place in range(1, _PLACES + 1)),
-        ]
+        scan, apart = pl.scan_parquet(stream), (n_rows - TOGETHER) // _PLACES
+        # A row that is taken twice would look like a repeat of its item.
+        places = [(0, TOGETHER), *((TOGETHER + apart * place, _ROWS_AT_A_PLACE) for place in range(_PLACES))]
         return pl.concat([scan.slice(at, n) for at, n in places]).collect().to_dicts()
 
 

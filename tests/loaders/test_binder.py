@@ -20,7 +20,8 @@ from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Source, paths_apart, read_head
 from evalstats.loaders.binder import assigned
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.look import _rows_within, records_of_head
+from evalstats.loaders.files import HEAD_BYTES
+from evalstats.loaders.look import _rows_within, looks_at, records_of_head
 from evalstats.loaders.registry import read
 from evalstats.loaders.sampled_column import AskedNames
 from evalstats.loaders.values import word_score
@@ -554,6 +555,31 @@ def test_rows_from_the_whole_file_are_looked_at(tmp_path: Path, kind: str) -> No
     assert data.outcomes.height == 300
     assert {*data.outcomes["model"]} == {"claude", "gpt-4o"}
     assert {*data.outcomes["item"]} == {f"q{q}" for q in range(150)}
+
+
+@pytest.mark.parametrize("n", [400, 900])
+def test_rows_of_a_short_file_of_parquet_are_looked_at_once(tmp_path: Path, n: int) -> None:
+    rows = [{"qid": f"q{k // 2}", "arm": ("old", "new")[k % 2], "ok": k % 3 % 2} for k in range(n)]
+    path = tmp_path / "t.parquet"
+    pl.DataFrame(rows).write_parquet(path)
+    look = looks_at(read_head(path))[0]
+    assert len({(row["qid"], row["arm"]) for row in look.records}) == len(look.records) == 300
+    assert {*read(path).outcomes["model"]} == {"old", "new"}
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "json", "bom"])
+def test_rows_from_all_over_the_head_and_behind_a_byte_order_mark_are_looked_at(tmp_path: Path, kind: str) -> None:
+    note = "x" * 200 * (kind == "bom")
+    rows = [{"id": f"q{k}", "arm": arm, "ok": k % 3 % 2, "note": note} for arm in ("old", "new") for k in range(400)]
+    path = tmp_path / f"t.{'csv' if kind == 'bom' else kind}"
+    if kind in {"csv", "bom"}:
+        pl.DataFrame(rows).write_csv(path, include_bom=kind == "bom")
+    else:
+        path.write_text("\n".join(map(json.dumps, rows)) if kind == "jsonl" else json.dumps(rows))
+    assert (path.stat().st_size > HEAD_BYTES) == (kind == "bom")
+    look = looks_at(read_head(path))[0]
+    assert {row["arm"] for row in look.records} == {"old", "new"}
+    assert len({(row["id"], row["arm"]) for row in look.records}) == len(look.records)
 
 
 def test_rows_of_a_piece_begin_after_a_cell_that_it_cuts() -> None:
