@@ -106,6 +106,8 @@ def from_ratings(
             if all(table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean for name in raters)
             else "label"
         )
+        # What the table itself calls so is kept beside the ratings, and is none of them.
+        table = table.rename({name: f"source_{name}" for name in ("rater", column) if name not in raters}, strict=False)
         table = table.unpivot(
             raters,
             index=[name for name in table.columns if name not in raters],
@@ -232,12 +234,14 @@ def _raters_in(table: pl.DataFrame, asked: Sequence[str]) -> tuple[list[str], li
     judges = [name for name in free if SCORERS & words[name] or names_a_model(name) or names_a_judge(words_of(name))]
     named = [*people, *(name for name in judges if name not in people)]
     numbers = [name for name in named if table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean]
-    # Labels are of a few words, of which raters share some.
+    # Labels are of a few words, of which raters share some; beside a column called label they may answer anything.
     few = {name: {*levels_of(table[name])} for name in named if table[name].dtype == pl.String}
     few = {name: levels for name, levels in few.items() if len(levels) <= _MOST_LABELS}
-    labels = [name for name in few if any(few[name] & few[other] for other in few if other != name)]
+    shared = [name for name in few if any(few[name] & few[other] for other in few if other != name)]
+    labels = shared if {"label", "value"}.isdisjoint(table.columns) else []
     raters = numbers if len(numbers) > 1 else labels
-    if len(raters) < 2 or _are_crossed(raters):
+    # Judges are not compared alone where a person rated beside them, in numbers.
+    if len(raters) < 2 or _are_crossed(raters) or not {*numbers}.intersection(people) <= {*raters}:
         return [], []
     return raters, [name for name in raters if name in people]
 

@@ -111,3 +111,21 @@ def test_people_who_are_named_are_raters_whatever_their_columns_are_called() -> 
     wide = {"answer_id": [*range(12)], "ann": [1, 0, 1] * 4, "bob": [1, 1, 1] * 4, "gpt4": [0, 1] * 6}
     kinds = from_ratings(wide, humans=["ann", "bob"]).ratings.select("rater", "rater_kind").unique()
     assert dict(kinds.iter_rows()) == {"ann": "human", "bob": "human", "gpt4": "judge"}
+
+
+def test_labels_are_no_raters_beside_a_column_called_label_or_a_persons_numbers() -> None:
+    words = ["yes", "no", "yes", "yes"]
+    wide = {"id": [1, 2, 3, 4], "human_reviewed": words, "llm_answer": words}
+    with pytest.raises(InputError, match="no column 'rater'"):
+        from_ratings(wide | {"label": ["good", "bad", "bad", "good"]})
+    # Two judges do not agree in the place of the person beside them.
+    with pytest.raises(InputError, match="with one column for each rater"):
+        from_ratings({"id": [1, 2, 3, 4], "human_score": [1, 0, 1, 1], "gpt_label": words, "claude_label": words})
+
+
+@pytest.mark.parametrize("name", ["label", "rater"])
+def test_a_column_called_like_what_raters_make_is_kept_beside_them(name: str) -> None:
+    wide = {"id": [1, 2], "ann": ["good", "bad"], "bob": ["good", "good"], name: ["x", "y"]}
+    data = from_ratings(wide, raters=["ann", "bob"], humans=["ann", "bob"])
+    assert data.ratings["rater"].unique().sort().to_list() == ["ann", "bob"]
+    assert data.ratings[f"source_{name}"].to_list() == ["x", "y"] * 2
