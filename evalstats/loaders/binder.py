@@ -561,11 +561,13 @@ class _Table:
         """Return what tells rows of one item and model apart, whether the key is then one, and what speaks against the item."""
         against = 0.0
         if self.n_rows > 1:
-            # Rows from elsewhere in the file share no items by chance.
-            others = [c.values[: self.together] for c in (model, self.metric, self.judge) if c]
+            # Rows from elsewhere in the file share no items by chance; what is called like nothing is no model without any.
+            unnamed = [c for weight, c in self.models if c is not None and weight <= GUESS]
+            others = [
+                c.values[: None if c in unnamed else self.together] for c in (model, self.metric, self.judge) if c
+            ]
             several = [values for values in others if len({value.casefold() for value in values if value}) > 1]
-            ids = item.values[: self.together]
-            alone = [values for values in several if len({*zip(ids, values, strict=True)}) == len({*ids})]
+            alone = [v for v in several if len({*zip(item.values, v, strict=False)}) == len({*item.values[: len(v)]})]
             # No two systems, metrics or judges share an item; users may have met one system each.
             against += 0.0 if _SOMEBODY & item.tokens else _APART * len(alone)
             # Rows sorted by item show few of them: what is called as items are is not doubted for that.

@@ -582,6 +582,17 @@ def test_rows_from_all_over_the_head_and_behind_a_byte_order_mark_are_looked_at(
     assert len({(row["id"], row["arm"]) for row in look.records}) == len(look.records)
 
 
+def test_what_a_file_of_one_model_is_sorted_by_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "gpt-4o.csv"
+    rows = "".join(f"d{k},{'abc'[k // 300]}-shape,{k % 3 % 2}\n" for k in range(900))
+    path.write_text(f"diagram_id,outline,passed\n{rows}")
+    assert {*read(path).outcomes["model"]} == {"gpt-4o"}
+    # Where the same items come again, it may be.
+    path.write_text(f"diagram_id,outline,passed\n{re.sub('d([0-9]+)', lambda m: f'd{int(m[1]) % 300}', rows)}")
+    with pytest.raises(InputError, match="model=outline"):
+        read(path)
+
+
 def test_rows_of_a_piece_begin_after_a_cell_that_it_cuts() -> None:
     text = b'id,a\n1,"x\n2,3\n'
     head = Head(path=Path("t.csv"), size=len(text), data=text)
