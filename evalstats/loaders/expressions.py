@@ -27,6 +27,8 @@ MORE: Final = ">"
 _EQUAL, _OF = "==", "/"
 # More items than this are no counts that somebody wrote down.
 _MOST_ITEMS: Final = 1_000_000
+# Rows from all over a file show most items once: so many that come again tell what is the same for all who were asked.
+_AGAIN: Final = 20
 
 
 class Expression(msgspec.Struct, frozen=True):
@@ -118,7 +120,7 @@ def forecast_among(columns: Sequence[SampledColumn]) -> tuple[SampledColumn, Sam
     >>> [column.name for column in forecast_among([SampledColumn(name, rows) for name in rows[0]]) or ()]
     ['forecast', 'outcome']
     """
-    asked = [c for c in columns if c.as_item and 1 < 2 * len(c.levels) <= len(c.cells)]
+    asked = [c for c in columns if c.as_item and len(c.cells) - len(c.levels) >= min(len(c.levels), _AGAIN)]
     called = [c for c in columns if c.scored == 1]
     given = [c for c in called if c.tokens & FORECASTS and len(c.levels) > 2 and all(0 <= n <= 1 for n in c.numbers)]
     known = [c for c in called if c.tokens & OUTCOMES and len(c.levels) == 2 and c not in given]

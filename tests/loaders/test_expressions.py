@@ -177,3 +177,14 @@ def test_a_count_beside_rates_is_no_metric(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("model,ndcg,n_queries,Scenarios (n)\na,0.51,200,12\nb,0.44,200,12\n", encoding="utf-8")
     assert set(read(path).aggregates["metric"]) == {"ndcg"}
+
+
+@pytest.mark.parametrize("n", [20, 600])
+def test_forecasts_are_no_scores_however_many_there_are(tmp_path: Path, n: int) -> None:
+    rows = "".join(
+        f"will it {k}?,{model},0.{(k * p) % 9},{k % 2}\n" for k in range(n) for p, model in ((3, "m"), (7, "n"))
+    )
+    path = tmp_path / "t.csv"
+    path.write_text(f"question,model,probability,outcome\n{rows}")
+    with pytest.raises(InputError, match="holds forecasts of 'outcome'"):
+        read(path)
