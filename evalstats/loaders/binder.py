@@ -438,6 +438,7 @@ class _Table:
         # That each call of a model was a success says nothing beside them.
         if any(len(c.levels) > 1 for c in self.columns if c.name in sure):
             idle = {c.name for c in self.columns if len(c.levels) == 1 and c.words.endswith(("ok", "success"))}
+            idle -= self.asked.metrics
             weighed, sure = [pair for pair in weighed if pair[1].name not in idle], sure - idle
         # What somebody scored beside such scores are scores as well, whatever they are called.
         first = Counter(c.words.split("_")[0] for c in self.columns if c.name in sure)
@@ -675,9 +676,8 @@ class _Table:
 
     def _side_by_side(self) -> Iterator[_Models]:
         """Yield columns of a model each: those asked for by name, called like models or sides, or all numbers."""
-        numbers = [
-            c for c in self.free if (c.is_measured or (c.scored >= 0.5 and names_a_model(c.name))) and "," not in c.name
-        ]
+        named = {c for c in self.free if c.scored >= 0.5 and (c.name in self.asked.sides or names_a_model(c.name))}
+        numbers = [c for c in self.free if (c.is_measured or c in named) and "," not in c.name]
         # A judge is no system, unless the question says that it is.
         numbers = [c for c in numbers if c.name in self.asked.sides or not names_a_judge(c.words)]
         wanted = [column for column in numbers if column.name in self.asked.sides]

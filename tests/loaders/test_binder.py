@@ -709,3 +709,22 @@ def test_what_stands_beside_a_reason_was_judged() -> None:
     best = assigned([*rows[0]], rows)[0]
     assert best.options == ("item=diagram_id", "score=is_closed_value,readable_size_value", "model=model")
     assert best.is_sure
+
+
+def test_thinking_bars_no_score_that_is_called_one_nor_a_side_that_is_asked_for() -> None:
+    rows = [
+        {"id": k // 2, "model": "mn"[k % 2], "critical_thinking_score": k % 5, "clarity_score": k % 3}
+        for k in range(40)
+    ]
+    options = assigned([*rows[0]], rows)[0].options
+    assert "score=critical_thinking_score,clarity_score" in options
+    rows = [{"id": k, "thinking": k % 2, "baseline": k % 3 % 2} for k in range(40)]
+    best = assigned([*rows[0]], rows, AskedNames(sides=frozenset({"thinking", "baseline"})))[0]
+    assert (best.options, best.is_sure) == (("item=id", "models=thinking,baseline"), True)
+
+
+def test_a_success_in_every_row_is_a_score_where_it_is_asked_for() -> None:
+    rows = [{"qid": k // 2, "model": "mn"[k % 2], "correct": k % 3 % 2, "success": True} for k in range(40)]
+    assert "score=correct" in assigned([*rows[0]], rows)[0].options
+    asked = AskedNames(metrics=frozenset({"success"}))
+    assert any("success" in option for option in assigned([*rows[0]], rows, asked)[0].options)
