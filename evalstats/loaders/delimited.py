@@ -142,24 +142,24 @@ def _step(width: int, most_rows: int, most_chars: int, n_columns: int) -> int:
     return max(min(most_rows * width, room, 4 * most_chars // _CELL_CHARS), 1)
 
 
-def _at_once(data: bytes, line: int, delimiter: str, n_columns: int) -> tuple[pl.DataFrame, Sequence[int], int] | None:
+def _at_once(raw: bytes, line: int, delimiter: str, n_columns: int) -> tuple[pl.DataFrame, Sequence[int], int] | None:
     """Read text in UTF-8 from a line on as a whole: its rows, the line of each, and the number of lines.
 
     None where a quote stands inside a cell or does not pair, and where a row does not fit its header.
     """
     # Polars takes an empty cell too many where the text ends behind it, and no mark of the byte order that the text begins with.
-    if n_columns < 2 or len(data) > MAX_CELL_CHARS or data.endswith(delimiter.encode()) or data.startswith(_MARK):
+    if n_columns < 2 or len(raw) > MAX_CELL_CHARS or raw.endswith(delimiter.encode()) or raw.startswith(_MARK):
         return None
-    marks = np.frombuffer(data, np.uint8)
-    line_ends, has_end = np.flatnonzero(marks == ord("\n")), data.endswith(b"\n")
+    marks = np.frombuffer(raw, np.uint8)
+    line_ends, has_end = np.flatnonzero(marks == ord("\n")), raw.endswith(b"\n")
     n_breaks, n_returns = len(line_ends), 0
-    if b"\r" in data:
+    if b"\r" in raw:
         n_returns = int(np.count_nonzero(marks[line_ends[line_ends > 0] - 1] == ord("\r")))
         if n_returns != np.count_nonzero(marks == ord("\r")):
             return None
     n_lines = n_breaks + (not has_end)
-    n_plain = n_breaks + n_returns + (data.count(delimiter.encode()) if delimiter < " " else 0)
-    quote, quotes = '"' if b'"' in data else None, np.empty(0, np.int64)
+    n_plain = n_breaks + n_returns + (raw.count(delimiter.encode()) if delimiter < " " else 0)
+    quote, quotes = '"' if b'"' in raw else None, np.empty(0, np.int64)
     if quote is not None:
         quotes, apart = np.flatnonzero(marks == ord(quote)), np.zeros(256, np.bool_)
         apart[[*map(ord, ("\n", "\r", quote, delimiter))]] = True
@@ -169,7 +169,7 @@ def _at_once(data: bytes, line: int, delimiter: str, n_columns: int) -> tuple[pl
             return None
     schema = {f"{k}": pl.String for k in range(n_columns)}
     try:
-        frame = pl.read_csv(data, has_header=False, separator=delimiter, quote_char=quote, schema=schema)
+        frame = pl.read_csv(raw, has_header=False, separator=delimiter, quote_char=quote, schema=schema)
     except pl.exceptions.PolarsError:  # a line with more cells than the header, as there is where another has fewer
         return None
     places: Sequence[int] = range(line, line + n_lines)
@@ -180,11 +180,11 @@ def _at_once(data: bytes, line: int, delimiter: str, n_columns: int) -> tuple[pl
     # What is in no cell is a mark; of two quotes inside a cell one is kept.
     n_kept = sum(frame.select(pl.all().str.len_bytes().cast(pl.Int64).sum()).row(0))
     n_doubled = int(np.count_nonzero(quotes[1:-1:2] + 1 == quotes[2::2]))
-    n_delimiters = len(data) - n_kept - len(quotes) + n_doubled - n_breaks - n_returns
+    n_delimiters = len(raw) - n_kept - len(quotes) + n_doubled - n_breaks - n_returns
     if frame.height != len(places) or n_delimiters != len(places) * (n_columns - 1):
         return None
     n_spaces = int(np.count_nonzero(marks == ord(" ")))
-    is_plain = data.isascii() and np.count_nonzero(marks <= ord(" ")) == n_plain + n_spaces
+    is_plain = raw.isascii() and np.count_nonzero(marks <= ord(" ")) == n_plain + n_spaces
     if not is_plain or frame.height != n_lines or (quote is not None and delimiter <= " "):
         return _stripped(frame), places, n_lines
     ends = pl.all().str.starts_with(" ") | pl.all().str.ends_with(" ")

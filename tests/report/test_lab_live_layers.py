@@ -30,7 +30,7 @@ def votes() -> LabLive:
 
 def published() -> LabLive:
     made = simulate_lab_live(8, live="aggregates", n_items=60, n_users=60, n_live=600, seed=1)
-    return replace(made, live=without(made.live, "aggregates", "std_error", "conf_low", "conf_high"))
+    return replace(made, live=without(made.live, "aggregates", "std_error", "conf_low", "conf_high", "n"))
 
 
 def without(data: EvalData, table: str, *columns: str) -> EvalData:
