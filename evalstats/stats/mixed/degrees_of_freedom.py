@@ -540,7 +540,7 @@ class KenwardRoger:
         v0, v1, v2 = (0.0 if abs(v) < 1e-10 else v for v in (1.0 + c1 * b, 1.0 - c2 * b, 1.0 - c3 * b))
         # Of expectation and variance of F: rho = V* / (2 E*^2); 0/0 is 1, as in pbkrtest.
         ratio = 1.0 if abs(v1) + abs(1.0 - a2 / q) < 1e-14 else (1.0 - a2 / q) / v1
-        rho = ratio**2 * v0 / (v2 * q)
+        rho = ratio**2 * v0 / (v2 * q) if v2 else float("inf")  # without bound, as the variance of F with 4 df is
         df = 4.0 + (q + 2.0) / (q * rho - 1.0)
         if not np.isfinite(df) or df <= 0.0:
             raise CannotAnswerError(

@@ -129,6 +129,11 @@ def test_two_degrees_of_freedom_have_no_expectation_to_scale_by():
     assert made(np.eye(1), np.zeros((1, 2, 2))).f_law(np.eye(2)) == (float("inf"), 1.0)
 
 
+def test_four_degrees_of_freedom_have_no_variance():
+    """Of F with 4 df: two models in 4 scenarios of 2 items each have these traces for their interaction."""
+    assert made(np.array([[0.5]]), np.eye(3)[np.newaxis]).f_law(np.eye(3)) == pytest.approx((4.0, 1.0))
+
+
 @pytest.mark.parametrize("q", [2, 3])
 def test_the_law_of_several_contrasts_is_the_paper_s(q):
     rng, seen = np.random.default_rng(q), 0
