@@ -117,8 +117,8 @@ ROLES: Final[Mapping[str, Role]] = {
         "items samples responses decided ranked ungraded learning sampling frame bit complexity vote votes parse cache delta "
         "diff iteration flipped swapped warmup expected gold target",
         unless_named="truth reference label labels prediction predictions predicted pred actual answer "
-        "response output thinking difficulty low high lower upper top k start end reason explanation comment should must requires "
-        "needs expects include includes logp logit logits mean median",
+        "response output thinking difficulty low high lower upper top k start end reason explanation comment should must "
+        "requires needs expects include includes logp logit logits mean median",
     ),
     "model": _role(
         w100="model models model_name modelname model_key model_id model_name_or_path llm llm_name llm_model engine deployment "
