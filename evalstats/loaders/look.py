@@ -8,7 +8,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -175,7 +175,7 @@ def records_of_head(head: Head) -> list[Record]:
             rows.extend(filter(None, reader))  # blank lines stand in the place of a title
         return [dict(zip(head.columns, cells, strict=False)) for cells in thinned(rows[1:])]
     if head.shape == "lines":
-        lines = head.text.splitlines()
+        lines = head.text.split("\n")
         return list(dicts([cell_value(line.strip()) for line in thinned(lines if whole else lines[:-1])]))
     found: list[object] = []
     with suppress(UnreadableFileError):  # it is cut off
@@ -194,21 +194,16 @@ def _beyond(head: Head) -> Iterator[Record]:
         for place in range(_PLACES):
             stream.seek(HEAD_BYTES + apart * place)
             text = stream.read(min(apart, HEAD_BYTES)).decode("utf-8", "replace")
-            with suppress(csv.Error):
-                yield from islice(_rows_within(head, text), _ROWS_AT_A_PLACE)
+            yield from islice(_rows_within(head, text), _ROWS_AT_A_PLACE)
 
 
 def _rows_within(head: Head, text: str) -> Iterator[Record]:
     """Yield rows that lie whole in a piece of a file, which may begin and end within a cell of several lines."""
-    lines = text.splitlines(keepends=True)[1:-1]
+    lines = [*io.StringIO(text, newline="")][1:-1]
     if head.shape == "text":
-        for start in range(min(len(lines), _LINES_SKIPPED)):
-            reader = csv.reader(lines[start:], delimiter=head.delimiter, skipinitialspace=True)
-            rows = list(takewhile(lambda cells: len(cells) == len(head.columns), islice(reader, _ROWS_AT_A_PLACE)))
-            # Within a cell a line or two may look like a row, but the end of the cell leaves a quotation mark alone.
-            if len(rows) > _BY_CHANCE and "".join(lines[start : start + reader.line_num]).count('"') % 2 == 0:
-                yield from (dict(zip(head.columns, cells, strict=True)) for cells in rows)
-                return
+        found = (_rows_of_lines(head, lines[start:]) for start in range(min(len(lines), _LINES_SKIPPED)))
+        rows = next((rows for rows in found if len(rows) > _BY_CHANCE), list[list[str]]())
+        yield from (dict(zip(head.columns, cells, strict=True)) for cells in rows)
     elif head.shape == "lines":
         yield from dicts([cell_value(line.strip()) for line in lines])
     elif (first := next(iter(head.members), None)) is not None:
@@ -220,6 +215,26 @@ def _rows_within(head: Head, text: str) -> Iterator[Record]:
                 row, at = decoder.raw_decode(text, found.start())
                 if {*row} >= {*head.members}:
                     yield row
+
+
+def _rows_of_lines(head: Head, lines: Sequence[str]) -> list[list[str]]:
+    """Return the rows of lines that are whole rows, but for a last one that may be cut; nothing where they begin in a cell.
+
+    Within a cell many lines may look like rows, but behind its end none does, or a quotation mark is left alone.
+    """
+    reader = csv.reader(lines, delimiter=head.delimiter, skipinitialspace=True, strict=True)
+    rows: list[list[str]] = []
+    n_whole = 0
+    try:
+        for cells in filter(None, reader):
+            if len(cells) != len(head.columns):
+                return []
+            rows.append(cells)
+            n_whole = reader.line_num
+    except csv.Error:
+        if reader.line_num < len(lines):
+            return []
+    return rows if "".join(lines[:n_whole]).count('"') % 2 == 0 else []
 
 
 def _sampled(head: Head) -> Look:

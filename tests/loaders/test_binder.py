@@ -602,6 +602,10 @@ def test_rows_of_a_piece_begin_after_a_cell_that_it_cuts() -> None:
     # The first two lines belong to a cell, and the row that ends with it is lost.
     assert [*_rows_within(head, f'x\n2,3\n3,4\ny",4\n{rows}9,')] == plain
     assert [*_rows_within(head, 'x\n2,3\n3,4\n4,5\ny",4\n9,')] == []
+    # However many lines of a cell look like rows.
+    code = "".join(f"{k},{k}\n" for k in range(40))
+    assert [*_rows_within(head, f'x\n{code}y",4\n{rows}6,"x\n{code}9,')] == plain
+    assert [*_rows_within(head, f'x\n{code * 2}y",4\n{rows}9,')] == []
 
 
 @pytest.mark.parametrize(
