@@ -75,11 +75,13 @@ def counted_order(values: IntArray) -> IntArray:
 
     >>> counted_order(np.array([70_000, -3, 70_000, 5])).tolist()
     [1, 3, 0, 2]
+    >>> counted_order(np.array([2, 1, 0], dtype=np.int32)).tolist()
+    [2, 1, 0]
     """
     if (values[1:] >= values[:-1]).all():
         return np.arange(values.size, dtype=np.int64)
     low = values.min(initial=0)
-    above = (values - low if low else values).view(np.uint64)
+    above = np.asarray(values - low if low else values, dtype=np.int64).view(np.uint64)
     order = np.argsort(above.astype(np.uint16), kind="stable")
     for bits in range(16, int(above.max(initial=0)).bit_length(), 16):
         order = order[np.argsort((above[order] >> np.uint64(bits)).astype(np.uint16), kind="stable")]
