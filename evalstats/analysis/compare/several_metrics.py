@@ -37,12 +37,13 @@ def document(result: Comparisons) -> Document:
     """Return what is said of a comparison by several metrics."""
     first = result.rows[0]
     where = placed(first.benchmark) if len({row.benchmark for row in result.rows}) == 1 else ""
+    n_metrics = len(result.metrics)
+    what = and_list(result.metrics) if n_metrics <= _SHOWN else plural(n_metrics, "metric")  # a title is a line or two
     label, tone = _label(result)
     refused = graver(first.run_differences)
     return Document(
         kind="compare",
-        title=f"Is {named(first.candidate.name)} better than {named(first.baseline.name)}{where} in "
-        f"{and_list(result.metrics, _SHOWN)}?",
+        title=f"Is {named(first.candidate.name)} better than {named(first.baseline.name)}{where} in {what}?",
         label=label,
         tone=tone,
         headline=_headline(result),

@@ -491,3 +491,15 @@ def test_the_figure_of_the_answer_has_a_row_for_each_metric() -> None:
     assert all(words.endswith(f", {row.verdict}") for row, words in zip(found.rows, rows["words"], strict=True))
     alike = es.compare(data(), "old", "new", metric=("cost", "latency_s")).figure_frame()
     assert alike["conf_high"].to_list() != pytest.approx([2.0] * 2)
+
+
+def test_a_title_counts_metrics_that_it_has_no_room_for(found: es.Comparisons) -> None:
+    assert "latency_s" in found.document().title
+    table = frame().with_columns(second=pl.col("correct"))
+    many = es.compare(
+        es.from_frame(table, item="item", model="model", score=[*METRICS, "second"]),
+        "old",
+        "new",
+        metric=[*METRICS, "second"],
+    )
+    assert "in 4 metrics?" in many.document().title
