@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 from operator import itemgetter
+from types import NoneType
 from typing import Any, Final
 
 import msgspec
@@ -136,10 +137,11 @@ def _values(records: Sequence[Mapping[str, object]], name: str) -> list[object]:
 
 
 def _column(values: list[object]) -> pl.Series:
-    if isinstance(values[0], str):  # so are most often the others
-        with suppress(TypeError, UnicodeEncodeError, OverflowError):
+    kinds = {*map(type, values)}
+    if kinds <= {str, NoneType}:  # Polars tries lists within lists at the cost of all that they may hold
+        with suppress(UnicodeEncodeError):
             return pl.Series(values, dtype=pl.String)
-    nests = not {*map(type, values)}.isdisjoint({dict, list, VoteOutcome})
+    nests = not kinds.isdisjoint({dict, list, VoteOutcome})
     return pl.Series(values, dtype=pl.Object) if nests else series(values)
 
 

@@ -213,10 +213,7 @@ def factor_series(name: str, values: list[object]) -> pl.Series:
 
 def _text_series(name: str, values: list[object]) -> pl.Series:
     """Make texts of values; half of a character, which no table can hold, becomes the replacement character."""
-    try:
-        return pl.Series(name, values, dtype=pl.String)
-    except (TypeError, UnicodeEncodeError, OverflowError):
-        texts = [None if value is None else str(value) for value in values]
+    texts = [value if value is None or isinstance(value, str) else str(value) for value in values]
     try:
         return pl.Series(name, texts, dtype=pl.String)
     except UnicodeEncodeError:

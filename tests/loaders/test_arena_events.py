@@ -1,6 +1,7 @@
 """Events with K answers: pairs of a choice and of a ranking, in the order in which the answers were shown."""
 
 import json
+import time
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
+from evalstats.loaders.arena_records import _column
 from evalstats.loaders.arena_votes import LOADER, MAX_MODELS, pairs_of
 from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData
+from evalstats.schema.tables import factor_series
 from tests.loaders.trees import said as told
 
 EVENT: dict[str, Any] = {
@@ -160,3 +163,11 @@ def test_where_the_winner_stood_does_not_matter(models: list[str], data: st.Data
     assert len(found) == len(models) - 1
     assert all((a if outcome == "a" else b) == best for a, b, outcome in found)
     assert all(models.index(a) < models.index(b) for a, b, _ in found)
+
+
+def test_lists_within_lists_are_no_texts_that_are_tried() -> None:
+    deep = json.loads("[" * 600 + "]" * 600)
+    began = time.process_time()
+    assert _column(["u1", deep, "u3"]).to_list() == ["u1", deep, "u3"]
+    assert factor_series("user_id", ["u1", deep]).to_list() == ["u1", str(deep)]
+    assert time.process_time() - began < 2  # it took six seconds a column
