@@ -115,7 +115,7 @@ class Sign(msgspec.Struct, frozen=True):
 class FormatFile(TypedRecords[R]):
     """What is known of a source while its records are read: its runs, trials, metrics, and what a reader should know.
 
-    `kept` is what the format itself remembers from one record to the next, `state` what is typed of it.
+    `kept` is what the format itself remembers from one record to the next.
     """
 
     def __init__(self, source: Source, declared: "Format[R]") -> None:

@@ -233,3 +233,13 @@ def test_memory_is_bounded_by_the_size_of_the_file(tmp_path: Path, name: str, pa
     assert data_read[0].outcomes.height + data_read[0].comparisons.height > 300
     # A window of text, rows of one batch, and what tells items apart.
     assert peak < 12 * len(data) + (12 << 20), f"{peak / len(data):.1f} times the size of the file"
+
+
+def test_an_info_of_tau2_that_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
+    said: list[str] = []
+    for k, tree in enumerate(SEEDS["tau2-bench"]):
+        paths = write(tmp_path / str(k), tree)
+        # A member that begins many lists and ends none.
+        paths[0].write_bytes(damaged(paths[0].name, paths[0].read_bytes(), [("add", 982281, 949252)]))
+        said += read_by(loader_named("tau2-bench"), paths)[1]
+    assert any("its info could not be read" in text for text in said), said

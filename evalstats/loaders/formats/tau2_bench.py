@@ -194,6 +194,10 @@ def _arranged(frame: pl.DataFrame, file: FormatFile[_File]) -> pl.DataFrame:
     if n := frame["trial"].null_count():
         file.count(_NUMBERED, n)
         frame = frame.with_columns(trial=file.trials(frame.select("item")))
+    if _INFO not in file.kept:
+        raise UnreadableFileError(
+            f"{file.source.path}: its info could not be read, so the domain of its simulations is not known"
+        )
     domain = as_text(get(file.kept[_INFO], "environment_info", "domain_name"))
     return file.once(file.named(frame, item="task_id"), "item", "trial").with_columns(task=pl.lit(domain))
 
