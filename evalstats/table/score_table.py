@@ -259,6 +259,7 @@ class ScoreTable:
             if items.all():
                 return self
             items = np.flatnonzero(items)
+        places = np.arange(len(self))[items] if isinstance(items, slice) else items
         return replace(
             self,
             items=self.items[items],
@@ -266,7 +267,7 @@ class ScoreTable:
             n_lost=taken(self.n_lost, items),
             total=self.total[items],
             squares=None if self.squares is None else self.squares[items],
-            kept=items if self.kept is None else self.kept[items],
+            kept=places if self.kept is None else self.kept[places],
         )
 
     def select(self, *columns: int) -> Self:

@@ -173,3 +173,14 @@ def test_a_table_of_three_trials_everywhere_lacks_nothing() -> None:
     table = ScoreTable.of([system("a", rows), system("b", rows)], CORRECT)
     assert table.n_scored.strides == table.n_lost.strides == (0, 0)
     assert not table.incomplete
+
+
+def test_a_stretch_of_a_table_knows_its_rows() -> None:
+    rows = pl.DataFrame(
+        {"task": "", "item": [f"q{k}" for k in range(6)], "variant": "", "status": "scored", "score": 1.0}
+    )
+    table = ScoreTable.of([system("a", rows)], CORRECT)
+    for part in (table.take(slice(2, 5)), table.take(slice(1, 6)).take(slice(1, 4))):
+        place = part.row_places(0)
+        assert part.items["item"][place[place >= 0]].to_list() == ["q2", "q3", "q4"]
+        assert (place >= 0).tolist() == [False, False, True, True, True, False]
