@@ -128,6 +128,15 @@ def _scores(result: Comparison) -> Section:
     return Section(id="scores", heading=f"Each side on its own{judge}: {own_scores(result)}", blocks=blocks)
 
 
+def _difference_columns(result: Comparison, digits: int) -> tuple[Column, Column, Column]:
+    """Return the columns of a difference in several forms: by people or a judge, with scores filled in, by other methods."""
+    return (
+        number_column(result, "Difference", digits=digits, sign=True),
+        interval_column(result, digits=digits),
+        Column(title="p", kind="p"),
+    )
+
+
 def _labels(result: Comparison) -> Section | None:
     """Show what the judge, people's labels and both together say of the difference, and how the judge errs."""
     account, digits = result.labels, figures.digits_of(result)
@@ -148,9 +157,7 @@ def _labels(result: Comparison) -> Section | None:
         id="labels",
         columns=(
             Column(title="Difference by", kind="name"),
-            number_column(result, "Difference", digits=digits, sign=True),
-            interval_column(result, digits=digits),
-            Column(title="p", kind="p"),
+            *_difference_columns(result, digits),
         ),
         rows=tuple((name, each.estimate, each.ends, each.p_value) for name, each in rows if each is not None),
         caption=f"The difference by the judge on {account.n_judged:,} items and by people on {account.n_labels:,} of them",
@@ -322,9 +329,7 @@ def _missing(result: Comparison) -> Section | None:
                 id="missing",
                 columns=(
                     Column(title="If", kind="text"),
-                    number_column(result, "Difference", digits=digits, sign=True),
-                    interval_column(result, digits=digits),
-                    Column(title="p", kind="p"),
+                    *_difference_columns(result, digits),
                 ),
                 rows=tuple((row.note.partition(";")[0], row.estimate, row.ends, row.p_value) for row in rows),
                 caption="The same analysis on all items, with the missing scores filled in",
@@ -359,9 +364,7 @@ def _methods(result: Comparison) -> Section | None:
         columns=(
             Column(title="Method", kind="name"),
             Column(title="Role", kind="text", spare=True),
-            number_column(result, "Difference", digits=digits, sign=True),
-            interval_column(result, digits=digits),
-            Column(title="p", kind="p"),
+            *_difference_columns(result, digits),
         ),
         rows=tuple((row.method, row.role, row.estimate, row.ends, row.p_value) for row in result.rows),
         caption="The difference by every method; the first row decides",
