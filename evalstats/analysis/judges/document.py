@@ -581,9 +581,13 @@ def _spread(result: JudgeReport) -> Section | None:
 def _method(result: JudgeReport) -> Section:
     best = result.rows[0]
     items = [
-        f"Agreement: {best.method}. It is with single people; with the mean of several it would be higher.",
+        f"Agreement: {best.method}. It is with single people, as are kappa and AC1; with the mean of several it would be higher.",
         *([f"The judge minus people: {best.difference.method}."] if best.difference and best.difference.method else []),
-        "Kappa, AC1, yes and no: against the rating that most people gave; tied answers are dropped.",
+        *(
+            ["Yes and no: against the rating that most people gave; tied answers are dropped."]
+            if best.sensitivity
+            else []
+        ),
     ]
     missing = (
         ("", best),

@@ -36,11 +36,10 @@ from evalstats.stats.raters.agreement import (
     Over,
     RatingTable,
     alpha_where_two_rated,
-    cohen_kappa,
-    confusion,
     gwet_ac1,
     intraclass_correlations,
     judge_alpha,
+    judge_equality,
     judge_minus_people,
     krippendorff_alpha,
     raw_agreement,
@@ -299,21 +298,7 @@ def _judge_row(ratings: Ratings, name: str, over: Over) -> tuple[JudgeRow, Note 
                 f"{number(apart.estimate, 2, sign=True)}): its comparison with people holds for the former only"
             )
             note = Note(kind="selection", text=text, remedy=f"have a second person rate a random part of the {unit}")
-    truth, given = ratings.majority, ratings.given_by(name)
-    known: BoolArray = np.isfinite(truth) & np.isfinite(given)
-    # A mean of several people may lie between two levels.
-    first, second = (
-        np.abs(values[known][:, None] - ratings.numbers).argmin(axis=1).astype(np.int64) for values in (truth, given)
-    )
-    within, q = _of_units(ratings, known, over), len(ratings.numbers)
-    each = np.eye(q, dtype=np.int64)
-    pairs = RatingTable(counts=each[first] + each[second], levels=ratings.numbers)
-    weights: Literal["none", "quadratic"] = "none" if ratings.scale == "nominal" else "quadratic"
-
-    def against_most(statistic: Callable[[], numbers.IntervalEstimate]) -> Estimate:
-        tied = Estimate(estimate=None, conf_level=level, reason="people are tied on everything that the judge rated")
-        return _cell(statistic, level) if known.any() else tied
-
+    given = ratings.given_by(name)
     icc = bias = None
     answers = np.column_stack((given, ratings.truth))[both]
     if ratings.scale != "nominal" and len(answers) > 1:
@@ -323,7 +308,8 @@ def _judge_row(ratings: Ratings, name: str, over: Over) -> tuple[JudgeRow, Note 
             icc = Estimate(estimate=None, method="ICC2", conf_level=level, reason=str(error))
     if ratings.is_number:
         bias = _estimate(_mean((given - ratings.truth)[both], ratings.codes_of(both), level))
-    counts = confusion(first, second, q) if q <= MOST_ORDERED and known.any() else ()
+    counts = people[both].T @ own[both] if len(ratings.numbers) <= MOST_ORDERED else ()
+    weights: Literal["none", "quadratic"] = "none" if ratings.scale == "nominal" else "quadratic"
     row = JudgeRow(
         **estimated(alpha),
         name=name,
@@ -332,15 +318,15 @@ def _judge_row(ratings: Ratings, name: str, over: Over) -> tuple[JudgeRow, Note 
         n_double=int(double.sum()),
         difference=difference,
         standing="open" if note is not None else _standing(difference, alpha),
-        raw=against_most(lambda: raw_agreement(pairs, **within)),
-        kappa=against_most(lambda: cohen_kappa(first, second, q, weights, **within)),
-        ac1=against_most(lambda: gwet_ac1(pairs, **within)),
+        raw=_cell(lambda: judge_equality(own, people, **over), level),
+        kappa=_cell(lambda: judge_equality(own, people, "kappa", weights, **over), level),
+        ac1=_cell(lambda: judge_equality(own, people, "AC1", **over), level),
         icc=icc,
         bias=bias,
         favours_p=_favours(ratings, name),
         levels=ratings.levels,
         confusion=tuple(tuple(int(n) for n in line) for line in counts),
-        **_yes_and_no(ratings, given, known, level),
+        **_yes_and_no(ratings, given, both, level),
     )
     return row, note
 

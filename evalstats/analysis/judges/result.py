@@ -31,13 +31,14 @@ class JudgeRow(Estimate):
         "as people" where the interval of the difference lies above -0.1, "below people" or "above people" where it excludes 0
         on that side, else "open"; "open" too where the judge's alpha is shown to be another one on units that one person rated.
     raw, kappa, ac1
-        Share of equal ratings, Cohen's kappa (quadratic weights for ordered ratings) and Gwet's AC1 with the people's rating.
+        Share of equal ratings, Cohen's kappa (quadratic weights for ordered ratings) and Gwet's AC1, over all pairs of the
+        judge and a person, as alpha is.
     icc
         Of numbers: ICC2, the share of the variance of single ratings that lies between answers, of the judge and people's mean.
     bias
         Judge minus people, on the scale of the ratings.
     sensitivity, specificity
-        Of yes-or-no ratings: how often the judge says yes where people do, and no where they do.
+        Of yes-or-no ratings: how often the judge says yes where most people do, and no where they do.
     favours_p
         p of the hypothesis that its bias is the same for all models; None with one model.
     confusion

@@ -24,6 +24,7 @@ from evalstats.stats.one_sample import wilson
 
 Metric = Literal["nominal", "ordinal", "interval", "ratio"]
 Weights = Literal["none", "linear", "quadratic"]
+Equality = Literal["share", "kappa", "AC1"]
 
 MOST_LEVELS = 200  # categories of a coincidence table; more are no categories
 _FEWEST_UNITS = 5
@@ -235,43 +236,45 @@ def gwet_ac1(table: RatingTable, **over: Unpack[Over]) -> IntervalEstimate:
     return _over_units(table.counts, _unit_sums, ac1, "Gwet's AC1", **over)
 
 
-def confusion(first: ArrayLike, second: ArrayLike, n_levels: int) -> IntArray:
-    """Return how often each pair of categories was given: rows are the first rater's, columns the second's."""
-    one, other = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
-    return np.bincount(one * n_levels + other, minlength=n_levels**2).reshape(n_levels, n_levels).astype(np.int64)
-
-
-def cohen_kappa(
-    first: ArrayLike, second: ArrayLike, n_levels: int, weights: Weights = "none", **over: Unpack[Over]
+def judge_equality(
+    judge: IntArray, people: IntArray, measure: Equality = "share", weights: Weights = "none", **over: Unpack[Over]
 ) -> IntervalEstimate:
-    """Estimate Cohen's kappa of two raters of the same units; weighted by how far categories are apart, if asked.
+    """Estimate how far a judge's rating equals a single person's: the share of pairs, Cohen's kappa, or Gwet's AC1.
 
-    `first`, `second`: codes 0 to n_levels - 1 of the categories in their order, shape (n_units,). `weights`: "linear" or
-    "quadratic" for categories with an order.
+    Over all pairs of the judge and a person, every unit weighing the same, as in `judge_alpha`; with one person these are the
+    textbook's measures of two raters. `judge`, `people`: counts, shape (n_units, n_levels), of categories in their order.
+    `weights`: of kappa, by how far categories are apart: "linear" or "quadratic".
     """
-    one, other = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
-    if one.shape != other.shape or one.ndim != 1 or one.size == 0:
-        raise InputError("both raters need one category for every unit")
-    apart = np.abs(np.arange(n_levels)[:, None] - np.arange(n_levels)[None, :]).astype(np.float64)
+    units, over = _rated_by_both(judge, people, 1, over)
+    q = int(judge.shape[1])
+    if measure == "share" and over.get("clusters") is None and int(units.sum(axis=1).max()) == 2:
+        same = int((units[:, :q] & units[:, q:]).sum())
+        return wilson(same, units.shape[0], conf_level=over.get("conf_level", 0.95))
+    apart = np.abs(np.arange(q)[:, None] - np.arange(q)[None, :]).astype(np.float64)
     cost = {"none": (apart > 0).astype(np.float64), "linear": apart, "quadratic": np.square(apart)}[weights]
 
-    def sums_of(codes: IntArray) -> FloatArray:
-        one, other = codes[:, 0] // n_levels, codes[:, 0] % n_levels
-        sides = (np.arange(n_levels) == each[:, None] for each in (one, other))
-        return np.column_stack((cost[one, other], *sides)).astype(np.float64)
+    def sums_of(kinds: IntArray) -> FloatArray:
+        one, other = kinds[:, :q], kinds[:, q:]
+        one, other = one / one.sum(axis=1)[:, None], other / other.sum(axis=1)[:, None]
+        return np.column_stack((((one @ cost) * other).sum(axis=1), one, other))
 
-    def kappa(total: FloatArray) -> FloatArray:
-        rows, columns = total[:, 1 : n_levels + 1], total[:, n_levels + 1 :]
-        return 1.0 - total[:, 0] * rows.sum(axis=1) / ((rows @ cost) * columns).sum(axis=1)
+    def statistic(total: FloatArray) -> FloatArray:
+        rows, columns = total[:, 1 : q + 1], total[:, q + 1 :]
+        n = rows.sum(axis=1)
+        if measure == "share":
+            return 1.0 - total[:, 0] / n
+        if measure == "kappa":
+            return 1.0 - total[:, 0] * n / ((rows @ cost) * columns).sum(axis=1)
+        share = (rows + columns) / (2.0 * n[:, None])
+        return 1.0 - total[:, 0] / (n * (1.0 - (share * (1.0 - share)).sum(axis=1) / max(q - 1, 1)))
 
-    name = "Cohen's kappa" if weights == "none" else f"Cohen's kappa, {weights} weights"
-    common = np.bincount(np.concatenate((one, other))).argmax()
     return _over_units(
-        (one * n_levels + other)[:, None],
+        units,
         sums_of,
-        kappa,
-        name,
-        n_telling=int(((one != common) | (other != common)).sum()),
+        statistic,
+        {"share": "mean agreement of pairs of ratings", "kappa": "Cohen's kappa", "AC1": "Gwet's AC1"}[measure]
+        + ("" if weights == "none" else f", {weights} weights"),
+        n_telling=_telling(units, q) if measure == "kappa" else None,
         **over,
     )
 

@@ -120,13 +120,25 @@ def test_a_part_on_which_all_agree_refuses_its_own_cells_only():
     assert type(report).from_dict(report.to_dict()) == report
 
 
-def test_people_tied_on_every_answer_refuse_what_needs_their_majority_only():
+def test_people_tied_on_every_answer_agree_with_a_judge_on_half_of_the_pairs():
     rng = np.random.default_rng(0)
     rows = {"item": [*range(20)] * 3, "rater": ["g"] * 20 + ["a"] * 20 + ["b"] * 20}
     rows["value"] = [*rng.integers(0, 2, 20), *[0] * 20, *[1] * 20]
     row = judges(es.from_ratings(rows, humans=["a", "b"])).row("g")
     assert row.estimate is not None
-    assert (row.raw.estimate, row.kappa.estimate, row.ac1.estimate) == (None, None, None)
+    assert (row.raw.estimate, row.sensitivity, np.array(row.confusion).sum()) == (0.5, None, 40)
+
+
+def test_a_judge_is_held_against_single_people_as_they_are_against_one_another():
+    # One rater of three differs on each answer, each of them on 20: all three agree alike.
+    given = np.tile([0, 1], 90)
+    for rater in range(3):
+        given[60 * rater + 20 * rater : 60 * rater + 20 * (rater + 1)] ^= 1
+    rows = {"item": [*range(60)] * 3, "rater": np.repeat(["g", "a", "b"], 60), "value": given}
+    report = judges(es.from_ratings(rows, humans=["a", "b"]))
+    row, people = report.row("g"), report.people
+    assert (row.raw.estimate, row.ac1.estimate) == pytest.approx((people.raw.estimate, people.ac1.estimate))
+    assert row.raw.estimate == pytest.approx(20 / 60)
 
 
 def test_people_alone_are_answered():

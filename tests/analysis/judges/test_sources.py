@@ -53,7 +53,7 @@ def test_votes_are_ratings_of_pairs_whichever_side_was_first():
         who = each.get("rater") or each["judge"]
         for_m1 = (each["outcome"] == "a") == (each["model_a"] == "m1")
         by_hand.setdefault(each["item"], {})[who] = for_m1
-    same = [ratings["gpt"] == ratings["ann"] for ratings in by_hand.values() if ratings["ann"] == ratings["ben"]]
+    same = [ratings["gpt"] == ratings[person] for ratings in by_hand.values() for person in ("ann", "ben")]
     assert row.raw.estimate == pytest.approx(np.mean(same))
     shuffled = judges(votes(crowd()[::-1]))
     assert shuffled.row("gpt").estimate == pytest.approx(row.estimate)
