@@ -19,13 +19,12 @@ from evalstats.stats.standardisation import CellTable
 # A threat is called seen where chance would show as much once in a hundred times: these are checks, not findings.
 _CHANCE = 0.01
 _FEWEST = 3
-_SETTINGS = ("prompt_hash", "temperature", "n_shots", "harness", "harness_version", "task_version", "config")
+_SETTINGS = ("prompt_hash", "temperature", "n_shots", "harness", "harness_version", "task_version")
 _SETTING_WORDS = {
     "prompt_hash": "prompts",
     "n_shots": "number of worked examples",
     "harness_version": "harness version",
     "task_version": "task version",
-    "config": "configuration",
 }
 # What is said of a threat, and whether the data show it.
 Finding = tuple[str, bool]

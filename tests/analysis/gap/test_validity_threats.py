@@ -144,6 +144,9 @@ def test_settings_that_differ_between_the_sides_are_seen() -> None:
     assert found.text.endswith(": prompts")
     same = threat("prompts", made_of(side(data=data(prompt_hash="a")), side(about=APP, data=data(prompt_hash="a"))))
     assert same.status == "possible"  # a hash of templates says nothing of the product's system prompt
+    # How the columns of a table were called is kept with a run, and says nothing of prompts and tools.
+    columns = (data(config=f'{{"columns": {{"score": ["{name}"]}}}}') for name in ("correct", "solved"))
+    assert threat("prompts", made_of(*(side(data=own, about=APP) for own in columns))).status == "possible"
 
 
 def test_a_judge_of_the_lab_is_seen() -> None:
