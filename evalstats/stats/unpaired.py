@@ -254,10 +254,7 @@ def welch(
     """
     sides = as_values(baseline, "baseline"), as_values(candidate, "candidate")
     _check_difference(sides, low, high)
-    rows: list[IntArray] = [np.arange(side.size, dtype=np.int64) for side in sides]
-    return _contrast(
-        sides, (rows[0], rows[1] + sides[0].size), check_level(conf_level), "Welch's t", bounds=(low, high)
-    )
+    return _contrast(sides, None, check_level(conf_level), "Welch's t", bounds=(low, high))
 
 
 def clustered_difference(
@@ -294,7 +291,7 @@ def clustered_difference(
     codes, _ = as_codes(both, sides[0].size + sides[1].size)
     own = codes[: sides[0].size], codes[sides[0].size :]
     method = "CR2 of two samples, Satterthwaite df"
-    return _contrast(sides, own, check_level(conf_level), method, bounds=(low, high), clustered=True)
+    return _contrast(sides, own, check_level(conf_level), method, bounds=(low, high))
 
 
 def _check_difference(sides: tuple[FloatArray, FloatArray], low: float | None, high: float | None) -> None:
@@ -304,20 +301,19 @@ def _check_difference(sides: tuple[FloatArray, FloatArray], low: float | None, h
 
 def _contrast(
     sides: tuple[FloatArray, FloatArray],
-    codes: tuple[IntArray, IntArray],
+    codes: tuple[IntArray, IntArray] | None,
     level: float,
     method: str,
     *,
     bounds: tuple[float | None, float | None] = (None, None),
-    clustered: bool = False,
     lost_df: int = 0,
 ) -> IntervalEstimate:
-    """Return the difference of two means; without clusters every row is one, and the df are Welch's."""
+    """Return the difference of two means by clusters; without any the error and its df are Welch's."""
     estimate = float(sides[1].mean() - sides[0].mean())
-    n_all = 1 + max(int(own.max()) for own in codes)
-    n_own = [int(np.unique(own).size) for own in codes]
-    n_clusters = int(np.unique(np.concatenate(codes)).size) if clustered else None
-    reason = too_few_clusters(min(n_own)) if clustered else None
+    sizes = [side.size for side in sides]
+    n_own = sizes if codes is None else [int(np.unique(own).size) for own in codes]
+    n_clusters = None if codes is None else int(np.unique(np.concatenate(codes)).size)
+    reason = None if codes is None else too_few_clusters(min(n_own))
     if reason is None and min(n_own) < 2:
         reason = "a side has one row, so that its spread is unknown"
     if reason is None and all(is_constant(side) for side in sides):
@@ -327,20 +323,23 @@ def _contrast(
             estimate=estimate,
             method=method,
             conf_level=level,
-            n=sides[0].size + sides[1].size,
+            n=sum(sizes),
             n_clusters=n_clusters,
             reason=reason,
         )
-    shares = [np.bincount(own, minlength=n_all) / own.size for own in codes]
-    adjust = [1.0 / np.sqrt(1.0 - share) for share in shares]
-    residuals = [
-        np.bincount(own, weights=side - side.mean(), minlength=n_all) / side.size
-        for side, own in zip(sides, codes, strict=True)
-    ]
-    signed = residuals[1] * adjust[1] - residuals[0] * adjust[0]
-    variance = float((signed**2).sum())
-    sizes = [side.size for side in sides]
-    if clustered:
+    if codes is None:
+        of_side = [float(side.var(ddof=1)) / side.size for side in sides]
+        variance = sum(of_side)
+        df = variance**2 / sum(part**2 / (n - 1) for part, n in zip(of_side, sizes, strict=True))
+    else:
+        n_all = 1 + max(int(own.max()) for own in codes)
+        shares = [np.bincount(own, minlength=n_all) / own.size for own in codes]
+        adjust = [1.0 / np.sqrt(1.0 - share) for share in shares]
+        residuals = [
+            np.bincount(own, weights=side - side.mean(), minlength=n_all) / side.size
+            for side, own in zip(sides, codes, strict=True)
+        ]
+        variance = float(((residuals[1] * adjust[1] - residuals[0] * adjust[0]) ** 2).sum())
         # Satterthwaite: V is a sum of squares whose matrix B, for independent rows, is a diagonal less two of rank one.
         weights = [share * each for share, each in zip(shares, adjust, strict=True)]
         diagonal = shares[0] / (sizes[0] * (1.0 - shares[0])) + shares[1] / (sizes[1] * (1.0 - shares[1]))
@@ -348,9 +347,6 @@ def _contrast(
         squares = float((diagonal**2).sum() - 2.0 * (diagonal * lost).sum())
         squares += sum(float(weights[i] @ weights[j]) ** 2 / (sizes[i] * sizes[j]) for i in range(2) for j in range(2))
         df = float((diagonal - lost).sum()) ** 2 / squares
-    else:
-        of_side = [float(side.var(ddof=1)) / side.size for side in sides]
-        df = sum(of_side) ** 2 / sum(part**2 / (n - 1) for part, n in zip(of_side, sizes, strict=True))
     return t_estimate(
         estimate,
         math.sqrt(variance),
@@ -406,20 +402,11 @@ def adjusted_difference(
     adjusted = [at_covariate(side, covariate, middle) for side, covariate in zip(sides, before, strict=True)]
     slopes = [slope_on(side, covariate) for side, covariate in zip(sides, before, strict=True)]
     method = "difference adjusted for a covariate, a slope a side"
-    codes: list[IntArray]
-    if clusters is None:
-        codes = [np.arange(sides[0].size), sides[0].size + np.arange(sides[1].size)]
-    else:
+    codes: tuple[IntArray, IntArray] | None = None
+    if clusters is not None:
         joined, _ = as_codes(np.concatenate([np.asarray(each) for each in clusters]), sides[0].size + sides[1].size)
-        codes = [joined[: sides[0].size], joined[sides[0].size :]]
-    found = _contrast(
-        (adjusted[0], adjusted[1]),
-        (codes[0], codes[1]),
-        check_level(conf_level),
-        method,
-        clustered=clusters is not None,
-        lost_df=2,
-    )
+        codes = joined[: sides[0].size], joined[sides[0].size :]
+    found = _contrast((adjusted[0], adjusted[1]), codes, check_level(conf_level), method, lost_df=2)
     if found.std_error is None or found.df is None:
         return found
     of_middle = (slopes[1] - slopes[0]) ** 2 * float(every.var(ddof=1)) / every.size

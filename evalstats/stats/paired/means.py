@@ -47,7 +47,7 @@ _BLOCKS = 20_000
 _CHUNK = 4_000_000
 ENOUGH_NONZERO = 5  # fewer differences that are not 0 say too little of how large one is
 _MOST_AVERAGED = 1.0e8  # ranks times length of their law: about a tenth of a second
-_MOST_LISTED = 1500  # distinct differences whose pairwise averages are listed: 30 MB
+_MOST_LISTED = 150  # distinct differences whose pairwise averages are listed: more are counted sooner
 _TIED_VALUES = 1e-10
 _PRECISION = 1e-12
 
@@ -494,14 +494,16 @@ def _walsh(ordered: FloatArray) -> Callable[[int], float]:
 
 
 def _counted(ordered: FloatArray, k: int) -> float:
-    """Return the k-th smallest average without listing any, by bisection on how many lie below."""
+    """Return the k-th smallest average without listing any: the largest below where bisection finds k of them."""
     low, high = float(ordered[0]), float(ordered[-1])
     width, places = _PRECISION * (high - low), np.arange(ordered.size)
+    reached = np.full(ordered.size, ordered.size)
     while high - low > width:
         middle = 0.5 * (low + high)
-        reached = np.searchsorted(ordered, 2.0 * middle - ordered, side="right")
-        if int(np.maximum(reached - places, 0).sum()) >= k:
-            high = middle
+        below = np.searchsorted(ordered, 2.0 * middle - ordered, side="right")
+        if int(np.maximum(below - places, 0).sum()) >= k:
+            high, reached = middle, below
         else:
             low = middle
-    return 0.5 * (low + high)
+    paired = reached > places
+    return 0.5 * float((ordered[paired] + ordered[reached[paired] - 1]).max())
