@@ -8,11 +8,13 @@ import polars as pl
 from evalstats.analysis.compare.compare import compare
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
+from evalstats.stats.agreement.correlation import kendall
 from evalstats.stats.arena.bootstrap import bootstrap_strengths
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import covariance_of
 from evalstats.stats.beta_binomial import BetaBinomial
 from evalstats.stats.bootstrap import percentile_law
+from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.item_response import two_parameter
 from evalstats.stats.many.pairwise import pairwise_differences
 from evalstats.stats.many.task_ranks import new_task_ranks
@@ -21,7 +23,11 @@ from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 from evalstats.stats.mixed.distinct_rows import distinct_rows
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.paired.binary import PairedCounts, tango
+from evalstats.stats.paired.means import signed_rank
 from evalstats.stats.posterior import ClusterMoments, ClustersLikelihood, Prior, posteriors
+from evalstats.stats.raters.agreement import krippendorff_alpha, rating_table
+from evalstats.stats.raters.correction import powered_mean
+from evalstats.stats.unpaired import welch
 from evalstats.stats.variance_components import variance_components
 from evalstats.table.vote_cells import vote_cells
 
@@ -74,6 +80,49 @@ def comparison(data: Arrays) -> Call:
     def run() -> list[float | None]:
         found = compare(outcomes, "a", "b")
         return [found.conf_low, found.conf_high]
+
+    return run
+
+
+def cluster_interval(data: Arrays) -> Call:
+    """Mean of items in clusters, with the CR2 error and its degrees of freedom."""
+    return lambda: [cluster_mean(data["difference"], data["cluster"]).estimate.std_error]
+
+
+def signed_rank_interval(data: Arrays) -> Call:
+    """Signed rank test, exact where that can be, with the Hodges-Lehmann interval."""
+
+    def run() -> list[float | None]:
+        found = signed_rank(data["difference"])
+        return [found.p_value, found.conf_low, found.conf_high]
+
+    return run
+
+
+def tau(data: Arrays) -> Call:
+    """Kendall's tau-b."""
+    return lambda: kendall(data["difference"], data["other"])
+
+
+def alpha(data: Arrays) -> Call:
+    """Krippendorff's alpha of ordinal ratings with its interval, from one row a rating."""
+    rater, unit = np.nonzero(np.isfinite(data["ratings"]))
+    values = data["ratings"][rater, unit]
+    return lambda: [krippendorff_alpha(rating_table(unit, values), "ordinal").estimate]
+
+
+def corrected_mean(data: Arrays) -> Call:
+    """Mean that people would give, from a judge's verdicts and some labels."""
+    parts = [data[name] for name in ("judged", "judged_labelled", "labels")]
+    return lambda: [powered_mean(*parts).estimate.estimate]
+
+
+def two_samples(data: Arrays) -> Call:
+    """Difference of the means of different users, by Welch."""
+
+    def run() -> list[float | None]:
+        found = welch(data["a"], data["b"])
+        return [found.estimate, found.conf_low, found.conf_high]
 
     return run
 

@@ -1,6 +1,7 @@
 """The page on speed, `docs/speed.md` with its figure, made from the stored figures: `python -m benchmarks --page`."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
@@ -147,7 +148,7 @@ def drawing(rows: Sequence[Row]) -> str:
     from evalstats.plots.style import LIGHT, house_style, svg
 
     cases = [case for case in CASES if len(case.sizes) > 1 and any(row["case"] == case.name for row in rows)]
-    colors = dict(zip(_drawn(rows), _COLORS, strict=False))
+    looks = dict(zip(_drawn(rows), zip(cycle(_COLORS), cycle(_MARKERS)), strict=False))
     with house_style():
         columns = 3
         n_rows = -(-len(cases) // columns)
@@ -157,18 +158,16 @@ def drawing(rows: Sequence[Row]) -> str:
             panel.axis("off")
         lines = {}
         for panel, case in zip(panels.flat, cases, strict=False):
-            for package in (*colors, OURS):
+            for package in (*looks, OURS):
                 points = [
                     (row["size"], row["seconds"])
                     for row in rows
                     if (row["case"], row["package"]) == (case.name, package) and row["seconds"] is not None
                 ]
                 if points:
-                    look = (
-                        {"color": LIGHT.good, "lw": 2.6} if package == OURS else {"color": colors[package], "lw": 1.2}
-                    )
-                    marker = "o" if package == OURS else _MARKERS[list(colors).index(package) % len(_MARKERS)]
-                    (lines[package],) = panel.plot(*np.array(points).T, marker=marker, ms=4, **look)
+                    color, marker = looks.get(package, (LIGHT.good, "o"))
+                    width = 2.6 if package == OURS else 1.2
+                    (lines[package],) = panel.plot(*np.array(points).T, marker=marker, ms=4, color=color, lw=width)
             panel.set(xscale="log", yscale="log")
             panel.set_title(case.title, fontsize=9, loc="left", color=LIGHT.ink)
             panel.set_xlabel(case.unit, fontsize=8, color=LIGHT.muted)
@@ -184,7 +183,7 @@ def drawing(rows: Sequence[Row]) -> str:
             panel.spines[["top", "right"]].set_visible(False)
             panel.spines[["left", "bottom"]].set_color(LIGHT.line)
         figure.supylabel("processor seconds", fontsize=9, color=LIGHT.muted)
-        order = [OURS, *(name for name in colors if name in lines)]
+        order = [OURS, *(name for name in looks if name in lines)]
         names = [_NAMES.get(name, name) for name in order]
         figure.legend(
             [lines[name] for name in order], names, loc="outside lower center", ncols=6, frameon=False, fontsize=9
@@ -229,4 +228,15 @@ _COLORS: Final = (
     "#5d4037",
     "#6b7d1f",
 )
-_MARKERS: Final = ("s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "d")
+_MARKERS: Final = (
+    "s",
+    "^",
+    "D",
+    "v",
+    "P",
+    "X",
+    "<",
+    ">",
+    "*",
+    "h",
+)  # one less than colours: no two packages share both

@@ -88,6 +88,87 @@ def namesake_comparison(data: Arrays) -> Call:
     return run
 
 
+def errorbars_clusters(data: Arrays) -> Call:
+    """CR1: no small-sample degrees of freedom."""
+    import errorbars
+
+    return lambda: [errorbars.cluster_robust_se(data["difference"], data["cluster"])]
+
+
+def statsmodels_clusters(data: Arrays) -> Call:
+    """CR1 by OLS on a constant."""
+    import statsmodels.api as sm
+
+    d, ones = data["difference"], np.ones((data["difference"].size, 1))
+    return lambda: sm.OLS(d, ones).fit(cov_type="cluster", cov_kwds={"groups": data["cluster"]}).bse
+
+
+def scipy_signed_rank(data: Arrays) -> Call:
+    from scipy import stats
+
+    return lambda: [stats.wilcoxon(data["difference"], zero_method="pratt").pvalue]
+
+
+def pingouin_signed_rank(data: Arrays) -> Call:
+    import pingouin
+
+    return lambda: pingouin.wilcoxon(data["difference"]).iloc[0, 2:3].astype(float).to_numpy()
+
+
+def scipy_tau(data: Arrays) -> Call:
+    from scipy import stats
+
+    return lambda: [stats.kendalltau(data["difference"], data["other"]).statistic]
+
+
+def pingouin_tau(data: Arrays) -> Call:
+    import pingouin
+
+    def run() -> list[float]:
+        return [float(pingouin.corr(data["difference"], data["other"], method="kendall")["r"].iloc[0])]
+
+    return run
+
+
+def krippendorff_alpha(data: Arrays) -> Call:
+    """From a column a unit; no interval."""
+    import krippendorff
+
+    return lambda: [krippendorff.alpha(data["ratings"], level_of_measurement="ordinal")]
+
+
+def ppi_mean(data: Arrays) -> Call:
+    """PPI++ with its own choice of weight; an interval, and no estimate beside it."""
+    import ppi_py
+
+    labels, labelled, judged = (data[name] for name in ("labels", "judged_labelled", "judged"))
+    return lambda: [float(np.ravel(end)[0]) for end in ppi_py.ppi_mean_ci(labels, labelled, judged, alpha=0.05)]
+
+
+def tea_tasting_means(data: Arrays) -> Call:
+    import tea_tasting
+
+    variant = np.repeat([0, 1], [data["a"].size, data["b"].size])
+    frame = pd.DataFrame({"variant": variant, "score": np.concatenate([data["a"], data["b"]])})
+    experiment = tea_tasting.Experiment(score=tea_tasting.Mean("score", use_t=True, equal_var=False))
+
+    def run() -> list[float]:
+        found = experiment.analyze(frame)["score"]
+        return [found.effect_size, found.effect_size_ci_lower, found.effect_size_ci_upper]
+
+    return run
+
+
+def pingouin_means(data: Arrays) -> Call:
+    import pingouin
+
+    def run() -> list[float]:
+        pingouin.ttest(data["b"], data["a"], correction=True)
+        return []
+
+    return run
+
+
 def statsmodels_pairs(data: Arrays) -> Call:
     """McNemar for every pair, then Holm: no joint law, and no intervals."""
     from statsmodels.stats.contingency_tables import mcnemar

@@ -86,6 +86,38 @@ def clustered(folder: Path, n_items: int) -> None:
     np.savez(folder / "data.npz", difference=d, cluster=code)
 
 
+def graded(folder: Path, n_items: int) -> None:
+    """Differences of graded scores, skewed a little, and what another coder would give."""
+    rng = np.random.default_rng(n_items)
+    d = 0.02 + 0.1 * rng.standard_t(5, size=n_items)
+    np.savez(folder / "data.npz", difference=d, other=d + 0.1 * rng.normal(size=n_items))
+
+
+def ratings_of_five(folder: Path, n_units: int) -> None:
+    """Ratings from 1 to 5 by five raters, a fifth of them missing (NaN)."""
+    rng = np.random.default_rng(n_units)
+    level = rng.normal(size=n_units) + 0.7 * rng.normal(size=(5, n_units))
+    rated = np.digitize(level, (-1.5, -0.5, 0.5, 1.5)) + 1.0
+    rated[rng.random(rated.shape) < 0.2] = np.nan
+    np.savez(folder / "data.npz", ratings=rated)
+
+
+def judged(folder: Path, n_items: int) -> None:
+    """Verdicts of a judge on all items, and people's labels of a tenth of them."""
+    rng = np.random.default_rng(n_items)
+    label = (rng.random(n_items) < 0.6).astype(float)
+    verdict = np.where(rng.random(n_items) < 0.85, label, 1.0 - label)
+    n = n_items // 10
+    np.savez(folder / "data.npz", judged=verdict[n:], judged_labelled=verdict[:n], labels=label[:n])
+
+
+def users(folder: Path, n_users: int) -> None:
+    """Scores of the users of two variants, half of them each."""
+    rng = np.random.default_rng(n_users)
+    n = n_users // 2
+    np.savez(folder / "data.npz", a=rng.gamma(2.0, 1.0, n), b=rng.gamma(2.0, 1.05, n))
+
+
 def tasks(folder: Path, n_tasks: int) -> None:
     """Scores of 40 models on tasks."""
     rng = np.random.default_rng(n_tasks)

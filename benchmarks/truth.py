@@ -54,6 +54,31 @@ def _trim(low: int, law: np.ndarray) -> tuple[int, np.ndarray]:
     return low + int(kept[0]), law[kept[0] : kept[-1] + 1]
 
 
+def tau(data: Arrays, answers: Answers) -> Misses:
+    """Distance from Kendall's tau-b by counting all pairs."""
+    x, y = data["difference"], data["other"]
+    together, x_apart, y_apart = 0, 0, 0
+    for k in range(1, x.size):
+        dx, dy = np.sign(x[k:] - x[:-k]), np.sign(y[k:] - y[:-k])
+        together, x_apart, y_apart = together + dx @ dy, x_apart + dx @ dx, y_apart + dy @ dy
+    return {side: abs(answer[0] - together / math.sqrt(x_apart * y_apart)) for side, answer in answers.items()}
+
+
+def alpha(data: Arrays, answers: Answers) -> Misses:
+    """Distance from Krippendorff's alpha of ordinal ratings by his table of coincidences."""
+    levels = np.arange(1.0, 6.0)
+    counts = (data["ratings"][:, :, None] == levels).sum(axis=0).astype(float)
+    counts = counts[counts.sum(axis=1) > 1]
+    weight = 1.0 / (counts.sum(axis=1) - 1.0)
+    seen = np.einsum("ui,uj,u->ij", counts, counts, weight) - np.diag(weight @ counts)
+    margin = seen.sum(axis=0)
+    upto = np.cumsum(margin) - margin / 2.0
+    apart = np.square(upto[:, None] - upto)
+    expected = (margin @ apart @ margin) / (margin.sum() - 1.0)
+    exact = 1.0 - (seen * apart).sum() / expected
+    return {side: abs(answer[0] - exact) for side, answer in answers.items()}
+
+
 def tango(data: Arrays, answers: Answers) -> Misses:
     """Farther of the two limits from the roots of the score equation, by bisection in 40 digits."""
     n = data["a"].size
