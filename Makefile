@@ -113,6 +113,7 @@ man: .venv/stamp ## The man page, from the help of the commands
 
 bench: .peers/stamp ## Speed and accuracy beside other packages; renews docs/speed.md
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks.commands --store
 
 bench-check: .peers/stamp ## Fail where speed has become worse than stored
 	@$(BIN)/python -m benchmarks --check

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from benchmarks.cases import CASES, OURS
-from benchmarks.check import SLOWER, check
+from benchmarks.check import SLOWER, check, check_commands
 from benchmarks.runner import HERE, Row, laid_out, machine, measure, missing
 
 RESULTS = HERE / "results.json"
@@ -65,7 +65,8 @@ def _measure(names: list[str]) -> int:
 
 
 def _check() -> int:
-    worse = list(check(_stored()["rows"]))
+    stored = _stored()
+    worse = [*check(stored["rows"]), *check_commands(stored["commands"])]
     for sentence in worse:
         print(sentence, file=sys.stderr)
     if not worse:

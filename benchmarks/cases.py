@@ -57,7 +57,15 @@ def _namesake(run: Run, most: int, note: str = "") -> Peer:
     return Peer(package=NAMESAKE, run=run, most=most, environment="namesake", note=note)
 
 
-_JSON = "import json, sys\nfor line in open(sys.argv[1], encoding='utf-8'): json.loads(line)"
+_PARSE: Final = """
+import sys, msgspec, orjson
+if sys.argv[1] == "msgspec":
+    record = msgspec.defstruct("Record", [("doc_id", int), ("doc_hash", str), ("acc", float)])
+    parse = msgspec.json.Decoder(record).decode
+else:
+    parse = orjson.loads
+for line in open(sys.argv[2], "rb"): parse(line)
+"""
 _SAMPLES = "{folder}/samples_t_2026-02-03T04-05-06.789012.jsonl"
 
 CASES: Final = (
@@ -369,7 +377,10 @@ CASES: Final = (
         sizes=(1, 10),
         problem="samples",
         run=("evalstats", "ingest", _SAMPLES, "--store", "{fresh}"),
-        peers=(Peer(package="json", run=("python", "-c", _JSON, _SAMPLES), most=10, note="json.loads of every line"),),
-        quick=(10, ("json",)),
+        peers=tuple(
+            Peer(package=name, run=("python", "-c", _PARSE, name, _SAMPLES), most=10, note=note)
+            for name, note in (("msgspec", "three typed members of every line"), ("orjson", "every line"))
+        ),
+        quick=(10, ("msgspec", "orjson")),
     ),
 )

@@ -1,13 +1,16 @@
 """Has anything become slower, or less exact, than the stored figures say? `make bench-check` asks this of the quick cases.
 
-A ratio to another package moves much less than seconds do when the machine is busy or another one, but it moves: `SLOWER`
-leaves room for that, and what looks slower is measured again before it counts.
+It asks the same of quick commands, beside reading their files alone. A ratio to another package moves much less than seconds do
+when the machine is busy or another one, but it moves: `SLOWER` leaves room for that, and what looks slower is measured again
+before it counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from benchmarks import commands
 from benchmarks.cases import CASES, OURS
+from benchmarks.commands import QUICK
 from benchmarks.runner import measure
 
 Row = Mapping[str, Any]
@@ -36,6 +39,24 @@ def check(stored: Sequence[Row]) -> Iterator[str]:
             elif row["package"] != OURS:
                 print(f"{case.title}: {row['package']} was not measured ({row['why']})", flush=True)
         yield from worse
+
+
+def check_commands(stored: Sequence[Row]) -> Iterator[str]:
+    """Measure the quick commands, printing each, and yield those that take more than stored beside reading their files."""
+    before = {row["command"]: _to_floor(row) for row in stored}
+    for name in QUICK:
+        if name not in before:
+            continue
+        ratio = _to_floor(commands.measure(name, 2))
+        if ratio > SLOWER * before[name]:
+            ratio = min(ratio, _to_floor(commands.measure(name, 4)))
+        print(f"{name}: {ratio:.3g} times reading alone, stored {before[name]:.3g}", flush=True)
+        if ratio > SLOWER * before[name]:
+            yield f"{name}: slower. It takes {ratio:.3g} times reading alone, stored is {before[name]:.3g}"
+
+
+def _to_floor(row: Row) -> float:
+    return row["seconds"] / row["floor_seconds"]
 
 
 def regressions(stored: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:

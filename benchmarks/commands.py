@@ -28,8 +28,15 @@ for path in sys.argv[1:]:
     elif path.endswith(".parquet"):
         pl.read_parquet(path)
     else:
-        import json
-        json.load(open(path, encoding="utf-8"))
+        import msgspec
+        data = open(path, "rb").read()
+        record = msgspec.defstruct("Record", [("score", float, 0.0), ("acc", float, 0.0)])
+        if path.endswith(".jsonl"):
+            decode = msgspec.json.Decoder(record).decode
+            for line in data.splitlines():
+                decode(line)
+        else:
+            msgspec.json.decode(data, type=list[record])
 """
 _KENDALL: Final = """
 import numpy as np, scipy.stats
@@ -106,6 +113,22 @@ def lab_and_live(folder: Path, n_models: int) -> None:
     live.with_columns(pl.format("l{}", "n").alias("item"), **named).drop("n").write_csv(folder / "live.csv")
 
 
+def samples(folder: Path) -> None:
+    """Write 100 MB of samples of lm-evaluation-harness."""
+    from benchmarks import problems
+
+    problems.samples(folder, 100)
+
+
+def voted(folder: Path) -> None:
+    """Write a million votes as CSV."""
+    from benchmarks.problems import vote_table
+
+    vote_table(folder, 1_000_000)
+
+
+_SAMPLES: Final = "samples_t_2026-02-03T04-05-06.789012.jsonl"
+_MAPPED: Final = ("--map", "item=item", "--map", "score=score", "--map", "model=model")
 _TWO: Final = ("--baseline", "model-0000", "--candidate", "model-0001")
 # Name: what writes the data, the files that are read, the command with its options.
 COMMANDS: Final[dict[str, tuple[Callable[[Path], None], tuple[str, ...], tuple[str, ...]]]] = {
@@ -124,6 +147,11 @@ COMMANDS: Final[dict[str, tuple[Callable[[Path], None], tuple[str, ...], tuple[s
         lambda to: scores(to, 2, 1_000_000, file="data.parquet"),
         ("data.parquet",),
         ("compare", "data.parquet", *_TWO),
+    ),
+    "compare 2 x 1,000,000 DuckDB": (
+        lambda to: scores(to, 2, 1_000_000, file="data.parquet"),
+        ("data.parquet",),
+        ("compare", "data.parquet", "--engine", "duckdb", *_MAPPED, *_TWO),
     ),
     "compare --by 5,000 levels": (
         lambda to: scores(to, 2, 50_000, by=5000),
@@ -173,15 +201,29 @@ COMMANDS: Final[dict[str, tuple[Callable[[Path], None], tuple[str, ...], tuple[s
         ("data.csv",),
         ("compare", "data.csv", *_TWO, "--report", "page.html"),
     ),
-    "compare 100,000 items JSON": (
+    "compare 2 x 100,000 JSON": (
         lambda to: scores(to, 2, 100_000, file="data.json"),
         ("data.json",),
         ("compare", "data.json", *_TWO),
     ),
+    "compare 2 x 100,000 --format json": (
+        lambda to: scores(to, 2, 100_000),
+        ("data.csv",),
+        ("compare", "data.csv", *_TWO, "--format", "json"),
+    ),
+    "ingest lm-eval 100 MB": (samples, (_SAMPLES,), ("ingest", _SAMPLES, "--store", "{fresh}")),
+    "ingest 1,000,000 votes CSV": (voted, ("votes.csv",), ("ingest", "votes.csv", "--store", "{fresh}")),
     "kendall 5,000": (lambda _: None, (), ("-c", _KENDALL)),
 }
 
 
+# Soon measured: `make bench-check` holds their seconds to those of reading alone.
+QUICK: Final = (
+    "compare 2 x 200",
+    "compare 2 x 10,000 graded",
+    "compare 2 x 100,000 Parquet",
+    "compare --by 5,000 levels",
+)
 # What is linear by nature, at ten times the size.
 TENFOLD: Final = {
     "compare 2 x 1,000,000 Parquet": "compare 2 x 100,000 Parquet",

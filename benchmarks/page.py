@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "speed.md"
 FIGURE = ROOT / "docs" / "images" / "speed.svg"
 Row = Mapping[str, Any]
-_NAMES: Final = {OURS: "evalstats-toolkit", NAMESAKE: "the other evalstats", "json": "json.loads"}
+_NAMES: Final = {OURS: "evalstats-toolkit", NAMESAKE: "the other evalstats"}
 _ALT = (
     "Processor seconds against size for each question, ours as a thick blue line and each other package as a thin one"
 )
@@ -27,7 +27,8 @@ Each package at its largest size:
 
 {table}
 
-Whole commands, with the processor seconds and memory of numpy and Polars reading the same file:
+Whole commands, with the processor seconds and memory of a program that imports numpy and Polars and reads the same file (Polars
+for CSV and Parquet, msgspec into typed records for JSON):
 
 {commands}
 
@@ -40,7 +41,7 @@ runs in its own process with one thread, and packages take turns. Times are medi
 commands the least. {busy}
 
 `make bench` measures again and renews this page; `make bench-check` measures the quick cases and fails if a ratio is
-{factor:g} times worse than here. `benchmarks/cases.py` defines all measurements.
+{factor:g} times worse than here. `benchmarks/cases.py` and `commands.py` define all measurements.
 """
 
 

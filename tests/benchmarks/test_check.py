@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks import __main__ as program
 from benchmarks import check as checks
+from benchmarks import commands
 from benchmarks.cases import CASES, OURS
 from benchmarks.check import SLOWER, check, regressions
 from benchmarks.page import FIGURE, PAGE, drawing, text
@@ -82,6 +83,15 @@ def test_every_quick_case_is_stored_with_its_packages():
     there = {(row["case"], row["size"], row["package"]) for row in STORED["rows"] if row["seconds"] is not None}
     asked = {(case.name, case.quick[0], package) for case in QUICK for package in (OURS, *case.quick[1])}
     assert asked <= there
+
+
+@pytest.mark.parametrize(("factor", "found"), [(1.0, 0), (SLOWER - 0.1, 0), (SLOWER + 0.1, len(commands.QUICK))])
+def test_a_command_that_is_slower_beside_reading_its_file_is_a_regression(monkeypatch, factor, found):
+    stored = [{"command": name, "seconds": 1.0, "floor_seconds": 0.5} for name in commands.QUICK]
+    monkeypatch.setattr(commands, "measure", lambda *_: {"seconds": 2.0 * factor, "floor_seconds": 1.0})
+    worse = list(checks.check_commands(stored))
+    assert len(worse) == found
+    assert all("stored is 2" in sentence for sentence in worse)
 
 
 def test_the_page_is_made_of_the_stored_figures():

@@ -47,7 +47,7 @@ def test_all_that_a_case_names_is_there(case):
 def test_every_package_that_is_measured_is_locked():
     for name, file in (("namesake", "namesake"), ("science", "peers")):
         locked = (HERE.parent / "dev" / "locks" / f"requirements-{file}.txt").read_text(encoding="utf-8")
-        packages = {peer.package for case in CASES for peer in case.peers if peer.environment == name} - {"json"}
+        packages = {peer.package for case in CASES for peer in case.peers if peer.environment == name}
         assert packages
         for package in packages:
             assert re.search(rf"^{re.escape(package)}==\S+.*\\\n\s+--hash=sha256:", locked, re.MULTILINE), package
@@ -160,13 +160,14 @@ def test_a_case_is_measured_in_processes_of_its_own_and_what_is_not_installed_is
     json.dumps([own, absent])
 
 
-@pytest.mark.parametrize("question", sorted({words[0] for *_, words in COMMANDS.values()} - {"-c"}))
+@pytest.mark.parametrize("question", sorted({words[0] for *_, words in COMMANDS.values()} - {"-c", "ingest"}))
 def test_whole_commands_are_of_questions_with_their_options(question: str) -> None:
     flags = {flag for each in offered(signature_of(question)) for flag in each.flags}
     for _, files, words in COMMANDS.values():
         if words[0] == question:
             assert {*files} <= {*words}
-            assert {word for word in words if word.startswith("--")} <= flags | {"--report", "--lab", "--live"}
+            beside = {"--report", "--lab", "--live", "--engine", "--format", "--map"}  # of the reader and the writer
+            assert {word for word in words if word.startswith("--")} <= flags | beside
 
 
 def test_the_data_of_whole_commands_answer_their_questions(tmp_path: Path) -> None:
