@@ -362,9 +362,8 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
 def _require(
     mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str], columns: Sequence[str], *, across: str
 ) -> None:
-    left = [name for name in columns if (name,) not in mapped.values()]
     remedies = {
-        "score": f". {wide_hint(left)}" if len(left) > 1 else "",
+        "score": "",
         "item": f", or, if every model was given the same items in the same order, {Option('map', '#row', of='item')}",
         "model": f", or for all rows {Option('map', '@NAME', of='model')}",
     }
@@ -386,19 +385,6 @@ def no_column(column: str, role: str, columns: Iterable[str], remedy: str = "") 
     """Return the refusal of a column that is named for a role and is not there."""
     return InputError(
         f"there is no column {column!r} for {role}; the table has {comma_list(columns, SHOWN_COLUMNS)}{remedy}"
-    )
-
-
-def wide_hint(columns: Sequence[str]) -> str:
-    """Say what to do with a table that has a column of scores for each system.
-
-    >>> print(wide_hint(["old", "new"]).partition(". ")[0])
-    If old and new each hold the scores of a model: models=['old', 'new']
-    """
-    named, several = " and ".join(columns[:2]), tuple(columns[:2])
-    return (
-        f"If {named} each hold the scores of a model: {Option('map', several, of='models')}. "
-        f"{Option('map', several, of='score')} alone makes two metrics of one model of them"
     )
 
 

@@ -104,11 +104,11 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
                 break
         return map_ if {"item", "score"} <= {*fixed.columns, *fixed.constants} else None
 
-    def best(self, asked: AskedNames = NOTHING_ASKED) -> tuple["Look", list[Assignment]]:
+    def best(self, asked: AskedNames, given: ColumnMap | None = None) -> tuple["Look", list[Assignment]]:
         """Return the first level at which all that a table must have may be found, else the last, and what fits there."""
         look, found = self, [NOTHING_FITS]
         for look in self.levels():
-            found = look.assigned(asked)
+            found = look.assigned(asked, given)
             if not found[0].lacks:
                 break
         return look, found
@@ -279,17 +279,23 @@ def _object_in(cell: object) -> object:
     return {str(place): each for place, each in enumerate(listed)} if are_scores else found
 
 
-def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[ColumnMap], str] = lambda _: "") -> str:
+def how_to_map(
+    head: Head,
+    asked: AskedNames = NOTHING_ASKED,
+    fault: Callable[[ColumnMap], str] = lambda _: "",
+    given: ColumnMap | None = None,
+) -> str:
     r"""Say how a file is read that no loader knows, with the best `--map` options that fit it; "" for one that is no table.
 
-    `fault` says why a file cannot be read with a map: what cannot is not shown.
+    `fault` says why a file cannot be read with a map: what cannot is not shown. Of a `given` map that leaves item or score open
+    it is said what completes it.
 
     >>> from pathlib import Path
     >>> text = b"id,llm,correct_answer,ok\nq1,m,A,1\n"
     >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).partition(". ")[0]
     "These may fit: item='id', score='ok', model='llm'"
     """
-    looks = [look.best(asked) for look in looks_at(head)]
+    looks = [look.best(asked, given) for look in looks_at(head, given and given.rows)]
     if not looks or not looks[0][0].columns:
         return ""
 
@@ -311,29 +317,30 @@ def how_to_map(head: Head, asked: AskedNames = NOTHING_ASKED, fault: Callable[[C
     losses = _losses(look) if "score=COLUMN" in found[0].options else []
     if losses and (offer := metric_offered(look, asked)):
         return f"No column looks like a score{has}; {offer}"
-    whole = [[*([f"rows={look.rows}"] if look.rows else []), *each.options] for each in found if not each.lacks]
-    faults = [fault(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
+    rows = [f"rows={look.rows}"] if look.rows and not (given and given.rows) else []
+    whole = [[*rows, *each.options] for each in found if not each.lacks]
+    maps = [(given or ColumnMap()).overlaid(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
+    faults = [fault(map_) for map_ in maps]
     lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
+    fits = f"These may fit: {'; or: '.join(map(as_options, lines))}" if lines else ""
+    if whole and not lines:
+        fits = f"{as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
+    if given is not None:
+        return fits
     named = any(option.startswith("model") for options in lines or whole or [found[0].options] for option in options)
     one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
     told = f"It is one JSON object, and {look.lists}. " if look.rows else ""
-    told += f"It has {held}{one}" if lines else f"For a table of your own{has}, name the columns{one}"
+    published = ""
     if board is not None and not look.rows:
         pairs = (option.partition("=") for option in board.options)
         parts = [Option("map", column, of=name) for name, _, column in pairs]
-        told += f". If it holds published scores: {together(Option('input_format', 'score-table'), *parts)}"
-    if lines:
-        return f"These may fit: {'; or: '.join(map(as_options, lines))}. {told}"
-    if whole:
-        return f"{told}. {as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
+        published = f". If it holds published scores: {together(Option('input_format', 'score-table'), *parts)}"
+    if fits:
+        return f"{fits}. {told}It has {held}{one}{published}"
+    options = [f"score={losses[0]}:lower" if losses and each == "score=COLUMN" else each for each in found[0].options]
     missing = [name for name in found[0].lacks if name != "score" or not losses]
     without = _without(missing, columns, look.records) if missing else ""
-    named_so = (
-        found[0].options
-        if missing == ["model"]
-        else ("item=COLUMN", f"score={losses[0]}:lower" if losses else "score=COLUMN")
-    )
-    return f"{told}: {as_options(named_so)}{without}"
+    return f"{told}For a table of your own{has}, name the columns{one}: {as_options(options)}{without}{published}"
 
 
 def metric_offered(look: Look, asked: AskedNames) -> str:

@@ -38,7 +38,7 @@ from evalstats.loaders.roles import names_a_model
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
 from evalstats.loaders.sheets import holds_sheets
 from evalstats.loaders.table import LOADER as TABLE
-from evalstats.loaders.table import TableLoader, contents_of, names_alike, unnamed_benchmarks
+from evalstats.loaders.table import TableLoader, contents_of, fault_of, names_alike, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.regular import part_of
 from evalstats.schema.columns import TableName
@@ -516,17 +516,7 @@ def _detected(path: Path, column_map: ColumnMap | None, table: TableLoader) -> t
 
 def how_to_read(head: Head, asked: AskedNames = NOTHING_ASKED) -> str:
     """Say how a file is read that no loader knows; "" where nothing fits it. What is shown was tried on it."""
-    return how_to_map(head, asked, partial(_fault, head.path))
-
-
-def _fault(path: Path, column_map: ColumnMap) -> str:
-    """Say why a file cannot be read with a map; "" where it can."""
-    loader = _forced(None, column_map)
-    try:
-        read_source(loader or TableLoader(column_map), with_digest(Source(path=path)))
-    except (InputError, OSError) as error:
-        return _without_path(error, path)
-    return ""
+    return how_to_map(head, asked, partial(fault_of, head.path))
 
 
 def read(

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.grammar import and_list
 from evalstats.loaders import tidy
 from evalstats.loaders.arena_votes import LOADER as VOTES
-from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
+from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, read_head, with_digest
 from evalstats.loaders.binder import LOOKED_AT, as_options
 from evalstats.loaders.blocks import open_table, safe_name
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
@@ -21,7 +22,7 @@ from evalstats.loaders.delimited import header_of
 from evalstats.loaders.expressions import computed, may_compute
 from evalstats.loaders.files import HEAD_BYTES
 from evalstats.loaders.layout import Contents
-from evalstats.loaders.look import found_in, looks_at
+from evalstats.loaders.look import found_in, how_to_map, looks_at
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, SampledColumn, is_called_like_nothing, is_rated
 from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_number, as_text, text_of
@@ -105,7 +106,12 @@ class TableLoader(SingleFileLoader):
         table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:
             raise UnreadableFileError(f"{source.path}: holds no rows")
-        binding = fitted(map_, survey, model=source.called)
+        try:
+            binding = fitted(map_, survey, model=source.called)
+        except InputError as error:
+            sure = known or source.columns
+            more = "" if sure else how_to_map(head, self.asked, partial(fault_of, source.path), self.column_map)
+            raise InputError(f"{error}. {more}" if more and str(error) not in more else str(error)) from None
         if "trial" in source.given and "trial" not in binding.columns:
             binding = structs.replace(binding, constants={**binding.constants, "trial": source.given["trial"]})
         rows_apart = source.called if map_.makes("item") and not self.column_map.makes("item") else ""
@@ -153,6 +159,16 @@ class TableLoader(SingleFileLoader):
                 f"{Option('map', metrics, of='score')}"
             )
         yield from source.notes(notes)
+
+
+def fault_of(path: Path, column_map: ColumnMap) -> str:
+    """Say why a file cannot be read as a table with a map; "" where it can."""
+    try:
+        for _ in TableLoader(column_map).read(with_digest(Source(path=path))):
+            pass
+    except (InputError, OSError) as error:
+        return str(error).removeprefix(f"{path}: ")
+    return ""
 
 
 def contents_of(path: Path, map_: ColumnMap, asked: AskedNames, columns: ColumnMap | None = None) -> Contents | None:

@@ -211,7 +211,7 @@ _NO_RESULT_WORDS = (
 )
 _NO_RESULT = frozenset(_NO_RESULT_WORDS.split())
 # What a message of a failure begins with ("ERROR: timeout", "TimeoutError after 30 s").
-_FAILURE_BEGINS = re.compile(r"(?i)(?:err|\w*error|\w*exception|crashed|timeout|timed out)\b")
+_FAILURE_BEGINS = re.compile(r"(?i)(?:err|\w*error|\w*failure|\w*exception|crashed|timeout|timed out)\b")
 _NOT_FINITE = re.compile(r"(?i)[+-]?inf(?:inity)?")
 _FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")

@@ -268,7 +268,6 @@ def test_the_file_s_name_stands_in_for_the_model() -> None:
         ),
         ([], ["score", "model"], "was given the same items in the same order, --map 'item=#row'"),
         ([], ["item", "model"], "no column is called score; name it: --map score=COLUMN"),
-        ([], ["item", "old", "new"], "--map models=old,new"),
         ([], ["item", "score"], "no column is called model; name it: --map model=COLUMN"),
         (["score=a,b", "model=@m"], ["item", "a", "b", "metric"], "metric is given, and score has several columns"),
         (["item=#row", "trial=#order", "model=@m"], ["score"], "item=#row and trial=#order cannot go together"),

@@ -409,3 +409,46 @@ def test_ratings_side_by_side_are_those_of_raters(tmp_path: Path, header: str, r
         assert {*report.reference} | {row.name for row in report.rows} == {*raters}
     told = es.judges(path, humans=[raters[1]])
     assert told.reference == (raters[1],)
+
+
+# Maps that say a part
+
+
+def refused_of(path: Path, *options: str) -> str:
+    """Return why a table is not read whose map, if there is one, leaves something open."""
+    with pytest.raises(InputError) as refusal:
+        read(path, column_map=ColumnMap.from_options(options) if options else None, question="compare")
+    return str(refusal.value)
+
+
+def test_what_completes_a_map_is_offered_and_works_when_it_is_added(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"q{k},{side},{mode},{k % 3 % 2}" for k in range(20) for side in SIDES for mode in ("fast", "slow")]
+    path.write_text("\n".join(["case_id,llm,mode,correct", *rows]))
+    said = refused_of(path, "score=correct")
+    offer = "--map item=case_id --map model=llm --map variant=mode"
+    assert said.endswith(f"These may fit: {offer}")
+    added = ["score=correct", *(word for word in offer.split() if word != "--map")]
+    assert read(path, column_map=ColumnMap.from_options(added)).outcomes.height == len(rows)
+
+
+def test_nothing_is_offered_of_columns_that_are_not_there(tmp_path: Path) -> None:
+    path = table(tmp_path / "t.csv", "id,model,alpha,beta,gamma,hops")
+    assert refused_of(path, "item=key").endswith(
+        "there is no column 'key' for item; the table has id, model, alpha, beta, gamma, hops"
+    )
+    assert "each hold the scores" not in refused_of(path, "item=id")
+
+
+def test_a_label_that_is_no_score_may_be_all_that_a_map_says(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    words = ("pass", "fail", "parse_failure")
+    rows = [
+        f"q{k},{a},{b},{words[(k + len(a + b)) % 3]}" for k in range(18) for a in ("v1", "v02") for b in ("x", "yyy")
+    ]
+    path.write_text("\n".join(["question,prompt,method,result", *rows]))
+    said = refused_of(path)
+    assert "fits its names, but 24 of 72 rows have no known score" in said
+    assert "if they mean no score: --map unscored=parse_failure" in said
+    offer = "--map item=question --map score=result --map model=prompt"
+    assert f"These may fit: {offer}" in refused_of(path, "unscored=parse_failure")
