@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
+from itertools import compress
 from typing import cast
 
 import msgspec
@@ -277,22 +278,26 @@ def without_points(text: pl.Series) -> pl.Series:
 
 def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return numbers, and a mask of the cells that are none. NaN and words for "no value" are null."""
+    if (number := _finite(values)) is not None:
+        return number, pl.Series([False]).new_from_index(0, len(values))
+    is_text = not values.dtype.is_numeric()
+    cell = pl.col("cell").cast(pl.String).str.strip_chars() if is_text else pl.col("cell")
+    read = cell.cast(pl.Float64, strict=False)
+    is_none = cell.str.to_lowercase().is_in(list(NO_VALUE)) if is_text else read.is_nan()
+    is_number = read.is_finite().fill_null(value=False)
+    found = pl.DataFrame({"cell": values}).select(
+        number=pl.when(is_number).then(read), unread=cell.is_not_null() & ~(is_none | is_number)
+    )
+    return found["number"].alias(values.name), found["unread"]
+
+
+def _finite(values: pl.Series) -> pl.Series | None:
+    """Return cells as numbers, where each that holds anything is a finite one."""
     if not (values.dtype.is_numeric() or isinstance(values.dtype, pl.Boolean | pl.Null)):
         values = values.cast(pl.String)
     number = values.cast(pl.Float64, strict=False)
-    if number.null_count() == values.null_count() and math.isfinite(
-        number.sum()
-    ):  # the sum is NaN or infinite if one is
-        return number, pl.Series([False]).new_from_index(0, len(values))
-    if values.dtype == pl.String:
-        text = values.str.strip_chars()
-        number = text.cast(pl.Float64, strict=False)
-        present = ~text.str.to_lowercase().is_in(list(NO_VALUE)) & text.is_not_null()
-    else:
-        present = values.is_not_null() & ~number.is_nan().fill_null(value=False)
-    number = number.fill_nan(None)
-    number = number.set(number.is_infinite().fill_null(value=False), None)
-    return number, present.fill_null(value=False) & number.is_null()
+    # The sum is NaN or infinite if one of them is.
+    return number if number.null_count() == values.null_count() and math.isfinite(number.sum()) else None
 
 
 def word_score(word: str) -> float | None:
@@ -332,20 +337,17 @@ def scores_of(
     >>> scores_of(pl.Series(["54.0%", "3/5", "yes", "54"]), percent=True).number.to_list()
     [54.0, 60.0, 100.0, 54.0]
     """
-    head = values.head(_FIRST)
-    if numbers_of(head)[1].any() and 2 * head.n_unique() < min(_FIRST, len(values)):
-        first, codes = coded(values.to_frame())  # what holds of a level holds of all its rows
-        found = scores_of(values.gather(first), labels, percent=percent)
-        return ScoreValues(*(part.gather(codes) for part in (found.number, found.label, found.state, found.unknown)))
-    number, unread = numbers_of(values)
-    nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
-    if not labels and not unread.any():
-        return ScoreValues(number, nothing, nothing, unread)
-    text = without_points(text_of(values).str.strip_chars())
+    if not labels and (number := _finite(values)) is not None:
+        nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
+        return ScoreValues(number, nothing, nothing, pl.Series([False]).new_from_index(0, len(values)))
+    first, codes = coded(values.to_frame())  # what holds of a level holds of all its rows
+    levels = values.gather(first)
+    number, unread = numbers_of(levels)
+    text = without_points(text_of(levels).str.strip_chars()).to_list()
     known = {label: meaning for label, meaning in (labels or {}).items() if not isinstance(meaning, str)}
     states = {label: meaning for label, meaning in (labels or {}).items() if isinstance(meaning, str)}
     told = {label.lower() for label in (*known, *states)}
-    words = text.filter(unread).unique().to_list()
+    words = {*compress(text, unread)}
     school = any(_SCHOOL_GRADE.fullmatch(label) for label in (*told, *words))
     for word in words:
         if school and len(word) == 1:
@@ -355,14 +357,18 @@ def scores_of(
             score = 100 * share if percent else share
         if score is not None and word.lower() not in told:
             known[word] = score
-    meant = text.replace_strict(list(known), list(known.values()), default=None, return_dtype=pl.Float64)
-    state = text.replace_strict(list(states), list(states.values()), default=None, return_dtype=pl.String)
-    for code, meaning in ((as_number(label), meaning) for label, meaning in states.items()):
-        if code is not None:  # -1 is a code however the file writes it: -1, -1.0, -1.00
-            same = (number == code).fill_null(value=False) & state.is_null()
-            state = state.set(same, meaning)
-    plain = meant.is_null() & state.is_null()
-    return ScoreValues(number.zip_with(plain, meant), nothing.zip_with(plain, text), state, unread & plain)
+    # -1 is a code however the file writes it: -1, -1.0, -1.00.
+    by_number = {code: meaning for label, meaning in reversed(states.items()) if (code := as_number(label)) is not None}
+    meant = [known.get(label) for label in text]
+    state = [states.get(label, by_number.get(value)) for label, value in zip(text, number, strict=True)]
+    plain = pl.Series([score is status is None for score, status in zip(meant, state, strict=True)], dtype=pl.Boolean)
+    found = (
+        number.zip_with(plain, pl.Series(meant, dtype=pl.Float64)),
+        pl.Series(text, dtype=pl.String).set(plain, None),
+        pl.Series(state, dtype=pl.String),
+        unread & plain,
+    )
+    return ScoreValues(*(part.gather(codes) for part in found))
 
 
 def percent_score(text: str) -> float | None:
@@ -513,7 +519,6 @@ _STANDS = "\x00stands"
 BROKEN_OFF = "its status is {}"
 
 _SHOWN = 3
-_FIRST = 100  # rows that show whether a column has few levels
 _TOO_LARGE = 2.0**63  # for a whole number of 64 bits
 _SHOWN_CHARS = 80
 _STATE_WORDS = pl.when(pl.col(STATE) == "error").then(pl.lit("an error")).otherwise(pl.lit("no score"))
