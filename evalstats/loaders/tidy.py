@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 from msgspec import structs
 
@@ -83,7 +85,9 @@ class Tidier:
     said: ColumnMap | None = None
     _ranges: Ranges = field(default_factory=Ranges)
     _runs: dict[str, tuple[str, str, str]] = field(default_factory=dict[str, tuple[str, str, str]])
-    _hashes: list[pl.Series] = field(default_factory=list[pl.Series])  # of the keys of the first rows
+    _hashes: list[npt.NDArray[np.uint64]] = field(
+        default_factory=list[npt.NDArray[np.uint64]]
+    )  # of the keys of the first rows
     _n_hashed: int = 0
     _items: GroupCounter = field(default_factory=GroupCounter)
     _trials: GroupCounter = field(default_factory=GroupCounter)
@@ -118,7 +122,7 @@ class Tidier:
         self._n_dropped += rows.height - frame.height
         self._check_range(frame)
         if self._n_hashed < MOST_KEYS:
-            self._hashes.append(frame.select(self._telling_keys(frame)).hash_rows(seed=0))
+            self._hashes.append(frame.select(self._telling_keys(frame)).hash_rows(seed=0).to_numpy())
             self._n_hashed += frame.height
         self._take_note(frame)
         self._take_note_of_makers(frame)
@@ -539,7 +543,8 @@ class Tidier:
 
         What repeats a later row is found where all of a file is: in a store, or in a table that is held.
         """
-        if not self._hashes or (hashes := pl.concat(self._hashes)).n_unique() == len(hashes):
+        hashes = np.sort(np.concatenate(self._hashes or [np.empty(0, np.uint64)]))
+        if not (hashes[1:] == hashes[:-1]).any():
             return
         self._items, self._trials, seen = GroupCounter(), GroupCounter(), GroupCounter()
         for n_before, block in enumerate(self.reread()):

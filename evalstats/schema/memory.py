@@ -94,11 +94,11 @@ class InStep:
         if frame.height < self._n_rows and not self._held.height:
             self._held = frame
             return
-        starts = [] if is_constant(frame["run"]) else (frame["run"].rle_id().diff() != 0).arg_true().to_list()
+        starts = (frame["run"].rle_id().diff() != 0).arg_true()
         if len(starts) > 1:
             yield from (part for part in (self.rest(), frame) if part.height)
             return
-        for part in (frame[: starts[0]], frame[starts[0] :]) if starts else (frame,):
+        for part in (frame[: starts[0]], frame[starts[0] :]) if len(starts) else (frame,):
             held = self.rest()
             if held.height and (held.schema != part.schema or held["run"][-1] != part["run"][0]):
                 yield held
