@@ -63,9 +63,6 @@ class _Tokens(Struct, gc=False):
     completion_tokens: Any = None
 
 
-_NO_TOKENS: Final = _Tokens()
-
-
 class _Message(Struct, gc=False):
     role: Any = None
     usage: _Tokens | Plain = None
@@ -121,25 +118,25 @@ def _simulations(files: list[_File], file: FormatFile[_File]) -> tuple[list[_Sim
     if file.path != file.source.path:
         _describe(found)
         return [found], [file.locator]
-    listed = [(found.simulations, _SIMULATIONS), (found.simulation_index, "simulation_index")]
-    every = [(each, f"{name}[{at}]") for each_list, name in listed for at, each in enumerate(as_list(each_list))]
-    file.n_read += len(every) - 1
+    held, index = as_list(found.simulations), as_list(found.simulation_index)
+    file.n_read += len(held) + len(index) - 1
     names = {path.name.partition(".json")[0] for path in file.source.companions}
-    names |= {as_text(each.id) or "" for each in as_list(found.simulations) if isinstance(each, _Simulation)}
+    names |= {as_text(each.id) or "" for each in held if isinstance(each, _Simulation)} if index else set()
     simulations: list[_Simulation] = []
     places: list[str] = []
-    for each, place in every:
-        if not isinstance(each, _Simulation):
-            file.leave_out("no JSON object", place)
-            continue
-        if not place.startswith(_SIMULATIONS):
-            if as_text(each.id) in names:
+    for name, listed in ((_SIMULATIONS, held), ("simulation_index", index)):
+        for at, each in enumerate(listed):
+            if not isinstance(each, _Simulation):
+                file.leave_out("no JSON object", f"{name}[{at}]")
                 continue
-            each.reward_info = _Reward(reward=each.reward)
-            file.count(_FROM_INDEX)
-        _describe(each)
-        simulations.append(each)
-        places.append(place)
+            if listed is index:
+                if as_text(each.id) in names:
+                    continue
+                each.reward_info = _Reward(reward=each.reward)
+                file.count(_FROM_INDEX)
+            _describe(each)
+            simulations.append(each)
+            places.append(f"{name}[{at}]")
     file.kept[_INFO] = as_dict(found.info) | {"timestamp": found.timestamp}
     n, n_tasks = len(simulations) + len(file.source.companions), len(as_list(found.tasks))
     n_trials = as_whole(get(found.info, "num_trials")) or 0
@@ -163,15 +160,22 @@ def _describe(simulation: _Simulation) -> None:
     elif not is_rewarded:
         simulation.why = f"not evaluated (ended by {ended or 'without a termination_reason'})"
     messages = simulation.messages if isinstance(simulation.messages, list) else []
-    spoken = [message for message in messages if type(message) is _Message]
-    used = [each.usage for each in spoken if each.role == "assistant" and (each.usage or each.cost != 0)]
+    used: list[_Tokens | Plain] = []
+    n_turns = 0
+    for message in messages:
+        if type(message) is _Message:
+            if message.role == "user":
+                n_turns += 1
+            elif message.role == "assistant" and (message.usage or message.cost != 0):
+                used.append(message.usage)
+    simulation.n_turns = n_turns if messages else None
     usage = simulation.agent_usage
     if isinstance(usage, _Usage) and (session := [*dicts(usage.records)]):
         given, written = ([each.get(name) for each in session] for name in ("input_tokens", "output_tokens"))
     else:
-        counted = [each if type(each) is _Tokens else _NO_TOKENS for each in used]
+        known = [each for each in used if type(each) is _Tokens]
+        counted = known if len(known) == len(used) else []
         given, written = [each.prompt_tokens for each in counted], [each.completion_tokens for each in counted]
-    simulation.n_turns = [each.role for each in spoken].count("user") if messages else None
     simulation.given, simulation.written = _summed(given), _summed(written)
 
 
