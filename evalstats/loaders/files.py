@@ -66,6 +66,7 @@ _PLAIN_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _LONG_CHARS = 16 << 20
 # What Python's objects take, by the characters that each needs: an object, an array, a further value, a name.
 _OBJECT_BYTES = (("{", 200), ("[", 72), (",", 64), (":", 100))
+_MOST_PER_CHAR = 100  # each brace has a second one
 _MANY_DIGITS = 400  # a float ends at 309
 _DECODE = msgspec.json.Decoder().decode
 _FAULTS = (msgspec.MsgspecError, UnicodeError, RecursionError)
@@ -461,13 +462,12 @@ def object_bytes(text: str | bytes) -> int:
     return len(text) + sum(n * each for n, (_, each) in zip(counts, _OBJECT_BYTES, strict=True))
 
 
-def check_objects(text: str | bytes, path: Path) -> None:
+def check_objects(text: str | bytes | memoryview, path: Path) -> None:
     """Refuse a JSON text whose objects may take more memory than a file of this size may; never one that is not packed."""
-    if len(text) < _LONG_CHARS:
+    if len(text) < _LONG_CHARS or _MOST_PER_CHAR * len(text) <= (most := limit_of([path])):
         return
-    if excess := too_much(
-        object_bytes(text), limit_of([path]), "write it as JSON Lines, with a record a line, or, if you trust it,"
-    ):
+    n_bytes = object_bytes(bytes(text) if isinstance(text, memoryview) else text)
+    if excess := too_much(n_bytes, most, "write it as JSON Lines, with a record a line, or, if you trust it,"):
         raise UnreadableFileError(f"{path}: one JSON value of {as_size(len(text))} or more takes more {excess}")
 
 

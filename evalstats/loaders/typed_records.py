@@ -180,7 +180,7 @@ class TypedRecords(Generic[R]):
         held_at: list[Sequence[Place]] = []
         for piece in line_pieces(self.path, _PIECE_BYTES):
             if len(piece) > 2 * _BLOCK_BYTES:  # one line is long
-                check_objects(bytes(piece), self.path)
+                check_objects(piece, self.path)
             n_lines = int(np.count_nonzero(np.frombuffer(piece, np.uint8) == _NEWLINE)) + (piece[-1] != _NEWLINE)
             try:
                 records = self._decoder.decode_lines(piece)
@@ -390,7 +390,7 @@ class TypedRecords(Generic[R]):
         """Refuse long records of a document whose objects would take too much memory."""
         if sum(len(memoryview(raw)) for raw in elements) > 2 * _BLOCK_BYTES:
             for raw in elements:
-                check_objects(bytes(raw), self.path)
+                check_objects(memoryview(raw), self.path)
 
     def _decode(self, places: Sequence[Place], elements: Sequence[bytes | Raw]) -> list[R]:
         found = [*map(self._decoder.decode, elements)]
