@@ -424,10 +424,8 @@ def assumptions(result: Comparison) -> list[str]:
         found.append(
             f"The {result.n_trials:,} trials are averaged within items: they make each item more precise and add no items"
         )
-    weak = (each.explanation for each in result.run_differences if each.severity == "weakens")
-    found += [f"the sides differ only in the systems, and {why}" for why in weak]
     if one_run and not result.runs_counted:
-        found.append("There is one run of each side, so variation from run to run is not in the interval")
+        found.append("Variation from run to run is not in the interval")
     if result.p_value is None or result.estimate is None or result.p_value >= 1:
         return [*found, ""]
     size = sized(abs(result.estimate), result)

@@ -298,3 +298,9 @@ def test_the_judges_of_both_sides_are_names() -> None:
     judge = pl.when(pl.col("model") == "a").then(pl.lit("gpt-4o")).otherwise(pl.lit("claude-3"))
     data = replace(rows, outcomes=rows.outcomes.with_columns(judge=judge))
     assert "(`gpt-4o` against `claude-3`)" in formats.to_markdown(compare(data, "a", "b").document())
+
+
+def test_what_weakens_a_comparison_is_said_once() -> None:
+    sides = (rows_of(name, draws(0.5, N, seed)) for name, seed in (("a", 1), ("b", 2)))
+    data = data_of(*(rows[start : start + 40] for rows, start in zip(sides, (0, 20), strict=True)))
+    assert compare(data, "a", "b").explain().count("hold different items") == 1
