@@ -71,12 +71,12 @@ from evalstats.analysis.design.metric import (
 )
 from evalstats.analysis.design.reliability import reliability_of_each
 from evalstats.analysis.design.runs import (
-    draws_note,
     paired_trials,
     passing,
     run_notes,
     same_items_row,
     trial_design,
+    trials_note,
     wanted_pass,
 )
 from evalstats.analysis.posterior.result import with_posterior
@@ -559,7 +559,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         found = as_difference(watched, found)
     elif paired.passes is None and design.labels is None:
         same = same_items_row(paired.items, paired.systems, design.trials, conf_level=design.conf_level)
-        differ = draws_note(paired.items, paired.systems, design.trials)
+        differ = trials_note(paired.items, paired.systems, design.trials)
         found = replace(found, rows=(*found.rows, *([] if same is None else [same])), notes=(*found.notes, *differ))
     if design.identical is not None:
         found = replace(found, doubts=(design.identical,), no_equivalence=(*found.no_equivalence, design.identical))

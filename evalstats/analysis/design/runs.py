@@ -366,18 +366,13 @@ def run_notes(
                 ["The trials do not show how scores vary from run to run: no interval includes it"],
                 caution=False,
             )
-        if design.role == "fixed" and several_trials:
-            each = plural(max(len(set(_units(arm))) for arm in arms), design.called)
-            text = f"The {each} {'are' if not each.startswith('1 ') else 'is'} treated as fixed: the answer holds for these"
-            remedy = "" if design.declared else ("To generalise to others, add ", Option("runs", "sample"))
-            return (Note(kind="choice", text=text, remedy=remedy, caution=False),)
         return ()
     size = size_words(spread.median, metric)
     counts = (
         f"{and_list([str(n) for n in dict.fromkeys(spread.n_runs)], 3)} {'runs' if max(spread.n_runs) > 1 else 'run'}"
     )
     each = " of each" if len(set(spread.n_runs)) == 1 and len(arms) > 1 and not design.shared else ""
-    what = "Shared trial to shared trial" if design.shared else "Run to run"
+    what = "Run to run, in the difference" if design.shared else "Run to run"
     size = f"{size}, as declared" if spread.known else f"about {size} ({counts}{each})"
     times = (
         f"; the interval is {number(wider, 1)} times as wide for it"
@@ -392,21 +387,27 @@ def size_words(run_sd: float, metric: MetricFacts) -> str:
     return f"{scaled(run_sd, metric.scale, 1 if metric.shown_unit == 'pp' else 2)} {metric.shown_unit}".rstrip()
 
 
-def draws_note(items: pl.DataFrame, arms: Sequence[System], design: TrialDesign) -> tuple[Note, ...]:
-    """Caution where the repetitions of one run differ as a whole by more than chance explains (p <= .01)."""
-    if design.role != "draws":
+def trials_note(items: pl.DataFrame, arms: Sequence[System], design: TrialDesign) -> tuple[Note, ...]:
+    """Say what trials that are no sample of runs are taken for: a caution where they differ as a whole by more than chance.
+
+    By the F test of equal means (p <= .01); of trials that sides share, those of the difference, in which the rest cancels.
+    """
+    if design.role == "sample" or not any(arm.several_trials for arm in arms):
         return ()
-    p = equal_runs_p([each for arm in arms for each in design.effects(items, [arm])])
-    if p is None or p > _SMALL:
-        return ()
-    text = f"Means of the {design.called}s differ by more than chance explains ({p_words(p)}), and the interval ignores that"
-    return (
-        Note(
-            kind="dependence",
-            text=text,
-            remedy=(f"If each {design.called} is a run of its own, add ", Option("runs", "sample")),
-        ),
-    )
+    groups = [arms[k : k + 2] for k in range(0, len(arms) - 1, 2)] if design.shared else [[arm] for arm in arms]
+    p = equal_runs_p([each for group in groups for each in design.effects(items, group)])
+    differ = p is not None and p <= _SMALL
+    remedy = ("If each ", design.called, " is a run of its own, add ", Option("runs", "sample"))
+    if design.role == "draws":
+        text = f"Means of the {design.called}s differ by more than chance explains ({p_words(p)}), and the interval ignores that"
+        return (Note(kind="dependence", text=text, remedy=remedy),) if differ else ()
+    each = plural(max(len(set(_units(arm))) for arm in arms), design.called)
+    text = f"The {each} {'are' if not each.startswith('1 ') else 'is'} treated as fixed: the answer holds for these"
+    caution = differ and design.shared and not design.declared
+    if caution:
+        text += f", and the difference varies between them by more than chance explains ({p_words(p)})"
+    general = "" if design.declared else ("To generalise to others, add ", Option("runs", "sample"))
+    return (Note(kind="choice", text=text, remedy=general, caution=caution),)
 
 
 def left_out_of_several_runs(found: Mapping[str, SeveralRunsError], *, remedy: Option) -> tuple[Note, ...]:

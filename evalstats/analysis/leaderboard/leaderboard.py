@@ -34,10 +34,10 @@ from evalstats.analysis.design.entries import (
 from evalstats.analysis.design.labels import refuse_with_labels
 from evalstats.analysis.design.metric import as_one
 from evalstats.analysis.design.runs import (
-    draws_note,
     left_out_of_several_runs,
     run_notes,
     trial_design,
+    trials_note,
     wanted_pass,
 )
 from evalstats.analysis.leaderboard.board import Board, corrected, dated, model_rows, pair_rows
@@ -480,7 +480,7 @@ def _answer(
                 if scores.runs is None
                 else (scores.runs.note(found.every, metric),)
             ),
-            *(() if board.table.passes else draws_note(board.table.items, board.table.systems, board.trials)),
+            *(() if board.table.passes else trials_note(board.table.items, board.table.systems, board.trials)),
             *(() if clusters else duplicate_notes(data, board.table.items, board.runs, metric)),
             *notes("few", found.warnings),
             *(() if board.labels is None else board.labels.notes),

@@ -95,7 +95,7 @@ class BoardRuns:
             pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
             reach = np.array([sum(side.reach for side in self.of_pair(i, j)) for i, j in pairs])
             share = np.nanmedian(middle**2 * reach / np.square(found.std_error))
-        what = "Run to run" if of_models else "Shared trial to shared trial, in the difference of a pair"
+        what = "Run to run" if of_models else "Run to run, in the difference of a pair"
         size = size_words(middle, metric)
         size = f"{size}, as declared" if self.prior.known else f"about {size} (median)"
         one = sum(side.n_runs < 2 for side in each)

@@ -44,11 +44,11 @@ from evalstats.analysis.design.metric import Metric, as_one, choose_metric, metr
 from evalstats.analysis.design.reliability import Extrapolation, extrapolated, reliability
 from evalstats.analysis.design.runs import (
     TrialDesign,
-    draws_note,
     left_out_of_several_runs,
     passing,
     run_notes,
     trial_design,
+    trials_note,
     wanted_pass,
 )
 from evalstats.analysis.provenance import run_notes as recorded_notes
@@ -321,7 +321,7 @@ def _score_alone(
             *metric.cautions,
             *((scores.beyond.note(),) if scores.beyond else ()),
             *as_notes("fit", _runaway_words(scores, found)),
-            *(draws_note(table.items, [system], trials) if wanted is None else ()),
+            *(trials_note(table.items, [system], trials) if wanted is None else ()),
             *as_notes("missing", [undone] if undone else []),
             *shared,
             *as_notes("few", [few] if short else []),

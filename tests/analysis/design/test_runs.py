@@ -1,6 +1,7 @@
 """Trials that both sides share, runs that move all items, and runs of one system that become its trials."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +11,10 @@ from scipy import stats
 
 from dev.validation.full_runs import draw
 from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.design import runs as of_runs
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
+from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.score.score import score
 from evalstats.errors import InputError
 from evalstats.loaders.frames import from_frame
@@ -155,6 +158,7 @@ def test_a_few_judges_or_seeds_of_both_sides_are_fixed_and_paired(column: str) -
     assert any(f"Trials are paired by {column} ('gemini', 'gpt-5', 'opus' on both" in text for text in told(found))
     assert any(text.startswith(f"The 3 {column}s are treated as fixed") for text in told(found))
     assert ends(found) == pytest.approx(ends(of_means(a, b)))
+    assert not any("treated as fixed" in note.text for note in found.notes if note.caution)
     sample = compare(data, "old", "new", runs="sample")
     assert ends(sample) == pytest.approx(ends(counted(of_means(a, b), b - a, difference=True)))
     assert "new trials" in sample.estimand
@@ -444,6 +448,20 @@ def test_runs_that_move_all_items_separate_no_models() -> None:
     assert sum(pair.separated for pair in leaderboard(once).pairs) > 7
 
 
+@pytest.mark.parametrize("question", [lambda data, **given: compare(data, "old", "new", **given), leaderboard])
+def test_seeds_that_move_the_difference_are_a_caution_unless_they_are_meant(
+    question: Callable[..., Comparison | Leaderboard],
+) -> None:
+    """Five seeds whose own effects differ by side are fixed all the same, and the first screen says for what it holds."""
+    a, b = drawn(3, runs=5, run_sd=0.6)
+    data = read(table(a, b, ["1", "2", "3", "4", "5"], "seed"), "seed")
+    (note,) = [note for note in question(data).notes if "treated as fixed" in note.text]
+    assert note.caution
+    assert "the difference varies between them by more than chance explains (p < 0.001)" in note.text
+    assert "runs='sample'" in note.line
+    assert not any(note.caution for note in question(data, runs="fixed").notes if "treated as fixed" in note.text)
+
+
 def test_trials_that_tell_nothing_are_not_called_one_run() -> None:
     """Each item was tried once, under one of three seeds: there are several trials and no item in two of them."""
     rows = [
@@ -466,7 +484,7 @@ def test_judges_of_all_models_cancel_in_a_leaderboard() -> None:
     assert any(text.startswith("The 3 judge_names are treated as fixed") for text in told(found))
     assert leaderboard(read(frame, "judge_name"), shared_trials=False).rows[0].rank_high == 3
     crowd = leaderboard(read(frame, "judge_name"), runs="sample")
-    assert any("Shared trial to shared trial, in the difference of a pair: about" in text for text in told(crowd))
+    assert any("Run to run, in the difference of a pair: about" in text for text in told(crowd))
     for pair in crowd.pairs:
         one = compare(read(frame, "judge_name"), pair.second, pair.first, runs="sample", conf_level=1 - 0.05 / 3)
         assert pair.conf_high - pair.conf_low >= 0.95 * (one.conf_high - one.conf_low)
