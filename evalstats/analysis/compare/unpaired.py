@@ -17,7 +17,13 @@ from evalstats.analysis.compare.verdict import at_either_end, decide, judged, ma
 from evalstats.analysis.design.averages import Average, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import chosen_clusters, label_of
 from evalstats.analysis.design.comparability import OF_ITEMS, RunDifference
-from evalstats.analysis.design.different_users import assigned_units, covariate_of, rows_may_align, split_mismatch
+from evalstats.analysis.design.different_users import (
+    assigned_units,
+    covariate_of,
+    met_by_several,
+    rows_may_align,
+    split_mismatch,
+)
 from evalstats.analysis.design.metric import margin_in_unit, open_direction
 from evalstats.analysis.design.runs import TrialDesign
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
@@ -173,9 +179,8 @@ def unpaired_comparison(
     average = wanted_average(data, table.items, average=settings.average, over=settings.over, weights=settings.weights)
     refuse_clusters(average, clusters, table)
     trials = replace(trials, shared=False)
-    both = int(table.seen.all(axis=1).sum())
     cluster = min(clusters, key=lambda name: len(np.unique(table.codes(name))), default=None)
-    if cluster is None and both:
+    if cluster is None and table.seen.all(axis=1).any():
         cluster = "item"
     before = None if covariate is None else covariate_of(table, covariate, average)
     sides = _sides(table, cluster, average, before)
@@ -246,7 +251,7 @@ def unpaired_comparison(
             *ruled.cautions,
             *as_notes("few", headline.warnings),
             *(() if split is None else (split,)),
-            *_of_both(both, names, what),
+            *met_by_several(table, units),
             *_runaways(sides, headline),
             *(rows_may_align(table) if numbered else ()),
             *as_notes("choice", (*notes, *of_clusters), caution=False),
@@ -383,13 +388,6 @@ def _why(sides: UnpairedSides, what: str) -> str:
         return f"the sides are different {what} with several rows each"
     kind = "right or wrong" if sides.counts is not None else "graded"
     return f"the sides are different {what}, and scores are {kind}"
-
-
-def _of_both(both: int, names: Sequence[str], what: str) -> tuple[Note, ...]:
-    if not both:
-        return ()
-    text = f"{both:,} {what} have rows of both {names[0]} and {names[1]}; each counts on either side, as one cluster"
-    return as_notes("choice", [text], caution=False)
 
 
 def _runaways(sides: UnpairedSides, found: IntervalEstimate) -> tuple[Note, ...]:

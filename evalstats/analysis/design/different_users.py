@@ -173,6 +173,22 @@ def assigned_units(data: EvalData, table: ScoreTable, clusters: Sequence[str]) -
     return Units(noun="items" if user is None else plural_of(user[1]))
 
 
+def met_by_several(table: ScoreTable, units: Units) -> tuple[Note, ...]:
+    """Say how many users or items met several systems though none is paired: a caution where most of them did."""
+    several = int((table.seen.sum(axis=1) > 1).sum())
+    if not several:
+        return ()
+    many = several >= _MANY_MET * len(table)
+    remedy = (
+        (f"If they are the same {_WHOSE[len(table.names) > 2]}, add ", Option("paired", value=True)) if many else ()
+    )
+    noun = "items" if units.noun == "rows" else units.noun
+    text = (
+        f"{several:,} of {len(table):,} {noun} have scores of several systems; none is paired, and each is one cluster"
+    )
+    return (Note(kind="choice", text=text, remedy=remedy, caution=many),)
+
+
 def split_mismatch(data: EvalData, table: ScoreTable, units: Units, *, ratio: str | None = None) -> Note | None:
     """Say that users were not split over the systems as declared, or evenly where one table holds all: no chance explains it.
 

@@ -18,6 +18,7 @@ from evalstats.analysis.design.clusters import (
 from evalstats.analysis.design.different_users import (
     assigned_units,
     covariate_of,
+    met_by_several,
     rows_may_align,
     split_mismatch,
     unpaired_arms,
@@ -472,6 +473,7 @@ def _answer(
             *notes("comparability", [alone] if asked.baseline is not None and not compared else []),
             *board.kinds.refusal(),
             *(() if split is None else (split,)),
+            *(() if units is None else met_by_several(board.table, units)),
             *(() if decides is None else (decides.note(),)),
             *cautions(board, scores, found, asked, lines),
             *notes("missing", [_DECLARED] if ignorable and any(row.share_missing for row in lines) else []),
@@ -540,9 +542,6 @@ def _rank_reason(found: Ranking, graph: ComparabilityGraph, kinds: RunKinds) -> 
 def _remarks(board: Board, scores: BoardScores) -> list[str]:
     """Gather what was done to the rows of single systems; then what holds for all."""
     remarks = remarks_of((*board.table.systems, *board.silent))
-    several = int((board.table.scored.sum(axis=1) > 1).sum()) if board.apart else 0
-    if several:
-        remarks.append(f"{plural(several, 'item')} with scores of several models: each is one cluster")
     several_trials = any(arm.several_trials for arm in board.table.systems)
     if (
         scores.runs is None

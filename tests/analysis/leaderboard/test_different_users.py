@@ -173,7 +173,13 @@ def test_a_user_of_several_models_is_one_cluster() -> None:
     sides = {name: (rng.random(200) < 0.2 + 0.6 * ability).astype(float).tolist() for name in ("a", "b", "c")}
     data = data_of(*(rows_of(name, scores) for name, scores in sides.items()))
     apart, paired = es.leaderboard(data, paired=False), es.leaderboard(data)
-    assert any("200 items with scores of several models: each is one cluster" in text for text in told(apart))
+    # Told apart by the user: that all could be paired is news, and how.
+    for result in (apart, es.compare(data, "a", "b", paired=False)):
+        (note,) = [
+            note for note in result.notes if note.text.startswith("200 of 200 items have scores of several systems")
+        ]
+        assert note.caution
+        assert "paired=True" in note.line
     for one, other in zip(apart.pairs, paired.pairs, strict=True):
         assert one.std_error == pytest.approx(other.std_error, rel=0.02)
 
