@@ -61,13 +61,9 @@ def _role(never: str = "", unless_named: str = "", **groups: str) -> Role:
     return Role(names, frozenset(never.split()), frozenset(unless_named.split()))
 
 
-def _by_name(text: str) -> str:
-    """Add to words what their names, ids and versions are called."""
-    return " ".join(f"{word} {word}_name {word}_id {word}_version" for word in text.split())
-
-
-def _by_id(text: str) -> str:
-    return " ".join(f"{word} {word}_id" for word in text.split())
+def _also(text: str, endings: str) -> str:
+    """Add to words what they are called with endings."""
+    return " ".join(f"{word}{ending}" for word in text.split() for ending in ("", *endings.split()))
 
 
 def _words(text: str) -> frozenset[str]:
@@ -79,6 +75,9 @@ _JUDGES = (
     "judge grader evaluator eval scorer critic reviewer referee annotator rater labeler labeller assessor worker voter"
 )
 _WHO = f"{_JUDGES} embedding reward tokenizer user"
+# What names and numbers are called.
+_NAMED = "_name _id _version"
+_NUMBERED = "_idx _index _num _number _no"
 
 ROLES: Final[Mapping[str, Role]] = {
     "item": _role(
@@ -89,46 +88,49 @@ ROLES: Final[Mapping[str, Role]] = {
         w95="example instance sample key question_# test_name conversation dialogue dialog",
         w70="request_id task_name question query prompt problem input instruction test test_case case task episode no # nr "
         "number src source_text doc document essay article story ticket email puzzle theorem",
-        w40="name title description user_input utterance sentence goal behavior behaviour",
+        w40="name title description user_input utterance sentence text goal behavior behaviour",
         never=f"{_WHO} session run model worker account experiment system batch trial time date ts timestamp at created updated",
     ),
     "score": _role(
         w100="score correct is_correct passed success resolved is_resolved pass solved accuracy acc exact_match em grade ok "
         "is_ok pass_fail is_right correctness",
         w95="hit right rating reward f1 final_score judgement_score return wer cer csat refused jailbroken is_jailbroken "
-        "converted accepted achieved reached win won stars conversion clicked clicks purchased bought subscribed retained "
-        "activated signed_up",
+        "converted accepted achieved reached win won compiled hallucinated stars conversion clicked clicks purchased bought "
+        "subscribed retained activated signed_up",
         w85="helpfulness harmlessness honesty toxicity relevance relevancy faithfulness coherence consistency fluency adequacy "
         "conciseness groundedness completeness safety quality precision recall bleu rouge bertscore similarity clarity "
-        "hallucination comet chrf cider meteor iou ndcg mrr rr rate auc auroc map psnr ssim mae rmse mqm perplexity bias "
+        "hallucination comet chrf cider meteor iou ndcg mrr rr rate auc auroc map psnr ssim mae rmse mqm bias "
         "harmfulness usefulness politeness empathy creativity informativeness naturalness satisfaction rouge_l rouge1 rouge2 "
         "rougel rouge_1 rouge_2 rouge_lsum bleu_1 bleu_2 bleu_3 bleu_4 bert_score rating_score quality_score feedback thumbs "
         "thumbs_up like liked upvote upvoted helpful "
-        "f1_score overall exact partial_credit partial_match",
+        "reciprocal_rank f1_score overall total_score exact partial_credit partial_match",
         w80="top1 top3 top5 top10 top_1 top_3 top_5 top_10",
         w40="judgement judgment result outcome verdict value points",
         # Counts, sizes, places, times, what was expected or answered, and what is said of a score.
-        never="id idx index token tokens ntokens cost price usd eur dollars latency time times duration ms seconds secs sec len "
-        "length count counts n num year age seq status code seed trial epoch temperature penalty config configs setting "
-        "settings parameters params weight probability prob logprob logprobs confidence entropy turn turns timestamp date "
-        "rank size max min total step steps level line generations nones fails width height px bytes gb mb kb memory mem vram "
-        "util chars words fps frames threshold cutoff tp fp tn fn loss version port std stderr sd se ci order position "
-        "attempts retries calls errors attempt rep repeat replicate draw hour hours day month error exception timeout cached "
-        "items samples responses decided ranked ungraded learning sampling frame bit complexity vote votes parse cache delta "
-        "diff iteration flipped swapped warmup expected gold target",
-        unless_named="truth reference label labels prediction predictions predicted pred actual answer "
+        never="id idx index tokens ntokens cost price usd eur dollars latency time times duration ms seconds secs sec len "
+        "length count counts n num year age seq status seed trial epoch temp temperature penalty config configs setting "
+        "settings parameters params weight probability prob logprob logprobs confidence entropy turns timestamp date rank "
+        "size max min total steps level line generations nones fails width height px bytes gb mb kb memory mem vram util "
+        "chars words fps frames threshold cutoff tp fp tn fn loss perplexity version port std stderr sd se ci order "
+        "position attempts retries calls errors attempt rep repeat replicate draw hour hours day month error exception "
+        "timeout cached items samples responses decided ranked ungraded learning sampling frame bit complexity vote votes "
+        "parse cache delta diff iteration flipped swapped warmup unscored expected gold target",
+        unless_named="token code turn step truth reference label labels prediction predictions predicted pred actual answer "
         "response output thinking difficulty low high lower upper top k start end reason explanation comment should must "
         "requires needs expects include includes logp logit logits mean median",
     ),
     "model": _role(
         w100="model models model_name modelname model_key model_id model_name_or_path llm llm_name llm_model engine deployment "
         "system model_version",
-        w95=_by_name("agent provider bot assistant submission experiment generator policy app checkpoint team player")
+        w95=_also(
+            "agent provider bot assistant submission experiment generator policy app checkpoint team player", _NAMED
+        )
         + " run_name target_model system_id model_label ckpt",
         # Factors whose levels are compared where the model is one and the same.
-        w55=_by_name(
+        w55=_also(
             "prompt arm group condition treatment method approach config variant pipeline template strategy profile algorithm "
-            "solver retriever ablation exp"
+            "solver retriever ablation exp",
+            _NAMED,
         )
         + " system_prompt version",
         never=f"{_WHO} date day week month quarter year",
@@ -140,9 +142,11 @@ ROLES: Final[Mapping[str, Role]] = {
         never="id",
     ),
     "trial": _role(
-        w100="trial epoch seed attempt repeat repetition replicate rep iteration try fold sample_idx sample_index sample "
-        "completion_index draw run run_id run_idx run_index run_number trial_idx trial_index trial_number attempt_number "
-        "generation k",
+        w100=_also(
+            "trial epoch seed attempt repeat repetition replicate rep iteration try fold draw run sample", _NUMBERED
+        )
+        + " run_id completion_index generation k",
+        w50="n",
         never="top",
     ),
     # Versions of an item, each asked of every system.
@@ -150,7 +154,7 @@ ROLES: Final[Mapping[str, Role]] = {
     "judge": _role(w100=_JUDGES),
     # Persons, who vote, or who rate the same items each.
     "rater": _role(
-        w100=_by_id("rater user username annotator worker voter participant respondent physician clinician")
+        w100=_also("rater user username annotator worker voter participant respondent physician clinician", "_id")
     ),
     # Inside such a part of a benchmark items are counted anew.
     "task": _role(w100="task subtask dataset subset subject category domain benchmark split config language"),

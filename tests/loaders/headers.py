@@ -278,6 +278,12 @@ HEADERS: Final = [
     Header("visitor_id:call test_group:side rating:likert country:category", "item=visitor_id score=rating model=test_group", "compare --baseline old --candidate new --unpaired"),
     Header("conversation_id:call assistant_version:version csat_score:likert agent_handoff:bool", "item=conversation_id score=csat_score model=assistant_version", "compare --baseline v1.2 --candidate v1.3 --unpaired"),
     Header("id:id model:model prompt_template:side correct:right", "item=id score=correct model=model", _COMPARE),
+    # What a third round of readers brought.
+    Header("question_id:id model:model n:trial correct:right", "item=question_id score=correct model=model trial=n", _COMPARE),
+    Header("case:id model:model run_num:trial code_quality:likert", "item=case score=code_quality model=model trial=run_num", _COMPARE),
+    Header("sample_id:id reducer:side run:trial token_score:share semantic_score:share llm_score:share", "item=sample_id score=token_score,semantic_score,llm_score model=reducer trial=run", f"{_SIDES} --metric token_score"),
+    Header("query:text recall:right reciprocal_rank:share unscored:few temp:512", "item=query score=recall,reciprocal_rank"),
+    Header("id:id model:model is_hallucinated:bool curvature_score:share", "item=id score=is_hallucinated,curvature_score model=model", f"{_COMPARE} --metric is_hallucinated"),
     # Nothing here is a score.
     Header("id:id label:expected prediction:picked", "item=id score=prediction==label"),
     Header("id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms", "", _COMPARE),

@@ -411,6 +411,13 @@ def test_ratings_side_by_side_are_those_of_raters(tmp_path: Path, header: str, r
     assert told.reference == (raters[1],)
 
 
+def test_perplexity_is_compared_where_it_is_asked_for(tmp_path: Path) -> None:
+    rows = [(f"q{k}", side, 3.5 + k % 7 + len(side)) for k in range(20) for side in SIDES]
+    path = tmp_path / "t.csv"
+    assert "to compare perplexity itself: --metric perplexity" in refused(path, "id,model,perplexity", rows, "compare")
+    assert set(read(path, metrics=["perplexity"]).outcomes["metric"]) == {"perplexity"}
+
+
 # Maps that say a part
 
 
