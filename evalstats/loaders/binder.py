@@ -69,8 +69,6 @@ TOGETHER: Final = 200
 _MOST: Final = 6
 # A role of less weight than this is asked about, and so is an assignment that another comes this near to.
 _ENOUGH, _MARGIN, _ARM = 0.65, 0.15, 0.55
-# What two columns make is a score that is asked about.
-_OFFERED: Final = 0.6
 _VERBS: Final = frozenset({"has", "is", "was", "contains", "includes", "uses", "needs", "requires"})
 _SOMEBODY: Final = frozenset(
     {"user", "session", "visitor", "participant", "customer", "respondent", "conversation", "chat"}
@@ -397,7 +395,7 @@ class _Table:
                 is_sure = "epoch" not in columns[0].tokens and (option == "judges" or not numbers)
                 found.append((1.0 if is_sure else 0.6, columns, option))
         crossed = tuple(column for column in self.free if column.name in self.pairs)
-        if crossed and all(column.scored == 1 for column in crossed) and "judge" not in self.given.columns:
+        if crossed and all(column.is_measured for column in crossed) and "judge" not in self.given.columns:
             found.append((0.6, crossed, "judges"))  # criteria by judge
         return found
 
@@ -418,7 +416,8 @@ class _Table:
         blank = max((c.named("score") for c in pool if c.is_blank), default=0.0)
         pool = [c for c in pool if max(c.named("score"), ASKED_FOR * (c.name in self.asked.metrics)) >= blank]
         # One of several that are merely numbered is no score by itself.
-        n_alike = Counter(c.kind for c in pool if c.scored == 1 and c.words not in ROLES["score"].names)
+        alike = {(c.kind, c.words) for c in pool if c.scored == 1 and c.words not in ROLES["score"].names}
+        n_alike = Counter(kind for kind, _ in alike)
         alone = [c for c in pool if n_alike[c.kind] < 2 or c.name in self.asked.metrics]
         # What another column follows from is a setting, and so is that one.
         n_same = Counter(c.partition for c in alone if c.numbers and len(c.levels) > 2)
@@ -444,7 +443,7 @@ class _Table:
         first = Counter(c.words.split("_")[0] for c in self.columns if c.name in sure)
         scored = {word for word in SCORERS if first[word] > 1}
         sure |= {c.name for _, c in weighed if c.words.split("_")[0] in scored and c.is_measured and "," not in c.name}
-        only = len(weighed) == 1 and weighed[0][1].named("score") > 0
+        only = len(weighed) == 1 and weighed[0][1].named("score") > 0 and not self.made
         # What nothing calls a score is a guess, which only the one column makes that can be one.
         weighed = [pair for pair in weighed if pair[0] > GUESS or pair[1].name in sure or len(weighed) == 1]
         named = [column for column in self.columns if column.name in sure]
@@ -464,9 +463,10 @@ class _Table:
             top = max(weight for weight, column in weighed if column in named)
             return [(top, tuple(named)), *((weight, (column,)) for weight, column in rest[:_MOST]), (0.0, ())]
         weighed = [(weight + 0.3 * (only and weight < SURE), column) for weight, column in weighed[:_MOST]]
-        if not any(weight >= _OFFERED for weight, _ in weighed):
+        # What two columns make is a score that is asked about, as one that is merely called like one is beside it.
+        if not any(weight > ENDING for weight, _ in weighed):
             used = {*chain.from_iterable(self.made.values())}
-            weighed = [*((_OFFERED, c) for c in self.made), *(pair for pair in weighed if pair[1] not in used)]
+            weighed = [*((ENDING, c) for c in self.made), *(pair for pair in weighed if pair[1] not in used)]
         return [*((weight, (column,)) for weight, column in weighed), (0.0, ())]
 
     @cached_property
@@ -534,7 +534,7 @@ class _Table:
             is_found
             and is_shared
             and (item_weight >= _ENOUGH or numbered)
-            and (score_weight >= _ENOUGH and bool(scores))
+            and (score_weight >= _ENOUGH and bool(scores) and not used)
             and (told and (model is None or model.is_complete))
             and (not apart or repeated or self._tells_plainly(apart[0]))
             and (is_key or repeated)
@@ -689,6 +689,10 @@ class _Table:
         tails = {c.words.removeprefix(side) for c in by_side for side in SIDES if c.words.startswith(f"{side}_")}
         tail = tails.pop() if len(tails) == 1 else ""
         by_side = [c for c in numbers if c.words.endswith(tail)] if tail else by_side
+        # Scores of one kind may be of a system each where the question needs several: `bm25_recall`, `dense_recall`.
+        called = [c for c in numbers if c.named("score")] if self.compares else []
+        ends = {c.words.rpartition("_")[2] for c in called}
+        by_kind = called if len(ends) == 1 and all(c.words not in ROLES["score"].names for c in called) else []
         by_row = any(weight >= SURE for weight, _ in self.models)
         others = any(column is not None and column not in numbers for _, column in self.models)
         long = any(c.named("score") for c in numbers) or by_row
@@ -699,9 +703,10 @@ class _Table:
             (ASKED_FOR + 1, wanted),
             (2.0, by_model),
             (2.0 if named_so else 1.7 if tail else 1.4, by_side),
+            (1.2, by_kind),
             (1.6 if by_model else 0.95, numbers),
         ):
-            several = columns is not wanted and not self.pairs.isdisjoint(column.name for column in columns)
+            several = columns not in (wanted, by_kind) and not self.pairs.isdisjoint(column.name for column in columns)
             # Words in one and numbers in another are not of one metric, and columns of several metrics are not one model each.
             alike = len(columns) > 1 and len({bool(column.numbers) for column in columns}) == 1 and not several
             if alike and not (columns is numbers and (long or others) and not by_model):
@@ -741,8 +746,9 @@ class _Table:
         # Criteria, raters, turns and parts stand so too: criteria have one score each, and what a judge said of it.
         known = any(names_a_model(side) or {*words_of(side).split("_")} & SIDES for side in sides)
         answers = [p for p in patterns if ANSWERED & {*metrics[p].split("_")} and not JUDGES & {*metrics[p].split("_")}]
-        if scores and (known or answers or {*sides} <= {*by_name} or len(scores) > 1):
-            sure = (bool(named) and known) or bool(self.asked.sides and self.asked.sides <= {*sides})
+        meant = bool(self.asked.sides) and self.asked.sides <= {*sides}
+        if scores and (known or answers or meant or {*sides} <= {*by_name} or len(scores) > 1):
+            sure = (bool(named) and known) or meant
             weight = 2.3 if sure else 1.9 if len(scores) > 1 else 1.5
             yield weight, [by_name[name] for name in self.pairs], ",".join(named or scores), sure, []
 

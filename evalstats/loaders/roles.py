@@ -344,7 +344,7 @@ def crossed_names(names: Iterable[str], asked: Collection[str] = ()) -> tuple[li
     """Return the systems by which names of columns are crossed with something, and the patterns that are; nothing for others.
 
     A side is whatever stands in the place of the star in all of its patterns. Metrics, answers, judges, splits are no sides.
-    Of several crossings that of the names `asked` for is meant.
+    Of several crossings that of the names `asked` for is meant, which need be crossed with one thing alone.
 
     >>> crossed_names(["id", "old_f1", "old_em", "old_answer", "new_f1", "new_em", "new_answer"])
     (['old', 'new'], ['*_f1', '*_em', '*_answer'])
@@ -364,8 +364,9 @@ def crossed_names(names: Iterable[str], asked: Collection[str] = ()) -> tuple[li
         words = [found.span() for found in _WORD.finditer(name)][:_MOST_WORDS]
         for first, (start, _) in enumerate(words):
             for _, end in words[first:]:
-                if end - start < len(name):
-                    sides.setdefault(f"{name[:start]}*{name[end:]}", {})[name[start:end]] = None
+                side = name[start:end]
+                if len(side) < len(name) and side.count("(") == side.count(")"):
+                    sides.setdefault(f"{name[:start]}*{name[end:]}", {})[side] = None
     crossed: dict[frozenset[str], list[str]] = {}
     for pattern, found in sides.items():
         if not any(map(str.isalpha, pattern)) or names_a_model(pattern.replace("*", "")):
@@ -378,7 +379,7 @@ def crossed_names(names: Iterable[str], asked: Collection[str] = ()) -> tuple[li
         key=lambda each: (bool(wanted and wanted <= {*sides[each[0]]}), len(each), len("".join(sides[each[0]]))),
         default=list[str](),
     )
-    if len(best) < 2:
+    if len(best) < 2 and not (best and wanted and wanted <= {*sides[best[0]]}):
         return [], []
     # What stands in an object of each system (`answers.old.f1`) has the object's name in front.
     found = [*sides[best[0]]]

@@ -411,6 +411,41 @@ def test_ratings_side_by_side_are_those_of_raters(tmp_path: Path, header: str, r
     assert told.reference == (raters[1],)
 
 
+@pytest.mark.parametrize("columns", ["id,bm25_recall,dense_recall", "id,BM25 Acc,Dense Acc"])
+def test_scores_of_one_kind_are_those_of_systems_where_a_question_names_them(tmp_path: Path, columns: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([columns, *(f"q{k},{k % 2},{k % 3 % 2}" for k in range(20))]))
+    sides = [name.split("_")[0].split(" ")[0] for name in columns.split(",")[1:]]
+    assert {*read(path, sides=sides, question="compare").outcomes["model"]} == {*sides}
+    assert read(path, question="score").outcomes["metric"].n_unique() == 2
+
+
+def test_scores_of_one_kind_are_offered_as_systems_where_a_question_needs_several(tmp_path: Path) -> None:
+    rows = [(f"set {k}", f"{50 * (k % 3)}%", f"{25 * (k % 4)}%", "x->y") for k in range(9)]
+    columns = "Dataset,LLM (raw) Acc,LLM (cut) Acc,LLM (raw) Low"
+    said = refused(tmp_path / "t.csv", columns, rows, "leaderboard")
+    assert "These may fit: --map item=Dataset --map 'models=LLM (*) Acc'" in said
+
+
+def test_an_answer_beside_the_right_one_rivals_what_is_merely_called_a_score(tmp_path: Path) -> None:
+    rows = [(f"text {k} of them", k % 2, k % 3 % 2, k % 5) for k in range(30)]
+    said = refused(tmp_path / "t.csv", "text,label,pred,suspect_score", rows)
+    assert (
+        "These may fit: --map item=text --map score=pred==label; or: --map item=text --map score=suspect_score" in said
+    )
+
+
+def test_counts_by_system_are_no_judges_and_cutoffs_are_metrics_each(tmp_path: Path) -> None:
+    tokens = [(f"q{k}", "m", k % 2, 20 + k, 30 + k, 40 + k, 50 + k) for k in range(20)]
+    columns = "id,kind,refused,full_in_tokens,mini_in_tokens,full_out_tokens,mini_out_tokens"
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join([columns, *(",".join(map(str, row)) for row in tokens)]))
+    assert {*read(path).outcomes["metric"]} == {"refused"}
+    rows = [{"id": f"q{k}", "metrics": {"ndcg@5": k / 20, "ndcg@10": k / 25, "mrr": k / 30}} for k in range(20)]
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    assert {*read(tmp_path / "r.json").outcomes["metric"]} == {"metrics.ndcg@5", "metrics.ndcg@10", "metrics.mrr"}
+
+
 def test_perplexity_is_compared_where_it_is_asked_for(tmp_path: Path) -> None:
     rows = [(f"q{k}", side, 3.5 + k % 7 + len(side)) for k in range(20) for side in SIDES]
     path = tmp_path / "t.csv"
