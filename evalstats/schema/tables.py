@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -491,9 +491,8 @@ def check_key(data: pl.DataFrame, table: TableName, *, source: str = "") -> None
     told = data[telling]
     if told.height < _FEW and len(set(told.iter_rows())) == told.height:
         return
-    hashes = np.sort(told.hash_rows(seed=0).to_numpy())
-    if not (hashes[1:] == hashes[:-1]).any():
-        return  # rows with different hashes differ
+    if not any(map(_hashed_alike, _by_run(told))):
+        return
     twice = told.is_duplicated()
     if not twice.any():
         return
@@ -504,6 +503,25 @@ def check_key(data: pl.DataFrame, table: TableName, *, source: str = "") -> None
         f"{where}: {len(rows):,} rows share their key with another row, first row {rows[0]}: {named}; "
         f"a row is named by {', '.join(key)}: drop the copies or tell them apart (repetitions by 'trial')"
     )
+
+
+def _by_run(keys: pl.DataFrame) -> list[pl.DataFrame]:
+    """Return the rows of each run, where they stand together; else all at once.
+
+    Keys of two runs differ, and the hashes of one run take a part of the memory.
+    """
+    run = keys["run"] if "run" in keys.columns else pl.Series([None])
+    starts = run != run.shift()
+    if run.null_count() or int(starts.sum()) >= len(levels_of(run)):
+        return [keys]
+    return [keys[first:stop] for first, stop in pairwise((0, *starts.arg_true(), keys.height))]
+
+
+def _hashed_alike(keys: pl.DataFrame) -> bool:
+    """Whether the hashes of any two rows are one; rows with different hashes differ."""
+    hashes = keys.hash_rows(seed=0).to_numpy(writable=True)
+    hashes.sort()
+    return bool((hashes[1:] == hashes[:-1]).any())
 
 
 def _fault(where: str, column: GlossaryColumn, series: pl.Series, wrong: pl.Series, problem: str, remedy: str) -> str:  # noqa: PLR0917 - six words of one sentence

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import InputError
+from evalstats.schema import tables
 from evalstats.schema.columns import column_names, schema_of
 from evalstats.schema.tables import (
     as_polars,
@@ -106,6 +107,32 @@ def test_repeated_keys_are_refused_and_trials_tell_them_apart() -> None:
     with pytest.raises(InputError, match=r"2 rows share their key .*item='i'.*repetitions by 'trial'"):
         outcomes(outcome(), outcome(score=0.0))
     assert outcomes(outcome(), outcome(trial=1)).height == 2
+
+
+@pytest.mark.parametrize(
+    ("runs", "at_once"), [("a a b b", [2, 2]), ("a b a b", [4]), ("a a b a", [4]), ("a a a a", [4])]
+)
+def test_keys_of_runs_that_stand_together_are_told_apart_run_by_run(
+    runs: str, at_once: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n, seen = 500, list[int]()
+    run = [name for name in runs.split() for _ in range(n)]
+    named = {"run": run, "item": [f"q{place}" for place in range(len(run))]}
+    rows = check_table({**{name: [value] * len(run) for name, value in outcome().items()}, **named}, "outcomes")
+    hashed_alike = tables._hashed_alike  # pyright: ignore[reportPrivateUsage]
+
+    def counted(keys: pl.DataFrame) -> bool:
+        seen.append(keys.height)
+        return hashed_alike(keys)
+
+    monkeypatch.setattr(tables, "_hashed_alike", counted)
+    tables.check_key(rows, "outcomes")
+    assert seen == [n * part for part in at_once]
+    again = [place for place, name in enumerate(run) if name == "a"]
+    item = rows["item"].to_list()
+    item[again[-1]] = item[again[0]]
+    with pytest.raises(InputError, match="2 rows share their key"):
+        tables.check_key(rows.with_columns(pl.Series("item", item)), "outcomes")
 
 
 def test_null_keys_are_equal_to_each_other() -> None:

@@ -145,8 +145,8 @@ def check_scale(
     if "estimate" in rows.columns:
         _refuse_mixed_numbers(rows, benchmark, name)
         return ()
-    weighed = rows.lazy().select("score").with_columns(pl.Series("len", row_counts(rows))).drop_nulls()
-    counted = weighed.group_by("score").agg(pl.col("len").sum()).sort("score").collect()
+    n = pl.len() if trial_sets(rows) is None else pl.col("n_trials").fill_null(1).sum()
+    counted = rows.lazy().drop_nulls("score").group_by("score").agg(n.alias("len")).sort("score").collect()
     code = lone_code(counted["score"].to_numpy(), counted["len"].to_numpy())
     low, high = counted["score"].min(), counted["score"].max()
     if not isinstance(low, float) or not isinstance(high, float):
