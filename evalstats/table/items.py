@@ -17,6 +17,7 @@ from evalstats.schema.tables import is_constant
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
+Sums = npt.NDArray[np.float64 | np.int8]
 Bools = npt.NDArray[np.bool_]
 _Count = TypeVar("_Count", np.bool_, np.int64)
 ITEM_KEY = ("task", "item", "variant")
@@ -64,7 +65,21 @@ def trials_meant(present: Ints) -> Ints:
     return np.minimum(meant, np.where(seen, present.max(axis=1, keepdims=True), present))
 
 
-# --- counts of cells: of a million answers to single questions all are 1, which is held once ---
+# --- cells: of a million answers to single questions all counts are 1, which is held once, and each score takes a byte ---
+
+
+def narrowed(sums: Floats) -> Sums:
+    """Hold whole numbers below 128 in a byte each.
+
+    >>> (
+    ...     narrowed(np.array([0.0, 1.0])).dtype,
+    ...     narrowed(np.array([0.0, 0.5])).dtype,
+    ...     narrowed(np.array([-128.0, 128.0])).dtype,
+    ... )
+    (dtype('int8'), dtype('float64'), dtype('float64'))
+    """
+    small = np.abs(sums).max(initial=0.0) < 128 and bool((sums == np.rint(sums)).all())
+    return sums.astype(np.int8) if small else sums
 
 
 def held_once(counts: npt.NDArray[Any]) -> int | None:
@@ -167,7 +182,10 @@ def levels_of_items(level: Codes, codes: Codes, n_items: int) -> tuple[Codes, Bo
 def items_with_levels(
     rows: pl.DataFrame, factors: Sequence[str], codes: Codes, first: Ints, *, key: Sequence[str]
 ) -> pl.DataFrame:
-    """Return the items, `first` row of each, with the level of every factor as text; null where it varies within the item."""
+    """Return the items, `first` row of each, with the level of every factor as text; null where it varies within the item.
+
+    `codes` are the items of the rows, or of the first of several equal stretches of them that have the same items.
+    """
     levels: list[pl.Series] = []
     for name in (name for name in factors if name not in key):
         # Under a name of our own: Polars takes a column called "*" or "^a$" for a pattern, whatever is asked of it.
@@ -177,7 +195,7 @@ def items_with_levels(
             text = text.new_from_index(0, len(first)) if len(first) else text
         else:
             names, level = level_codes(column)
-            own, differs = levels_of_items(level, codes, len(first))
+            own, differs = levels_of_items(level, np.resize(codes, len(level)), len(first))
             own[differs] = -1
             text = names.gather(pl.Series(own).replace(-1, None))
         levels.append(text.alias(name))

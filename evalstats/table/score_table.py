@@ -24,11 +24,13 @@ from evalstats.table.items import (
     Codes,
     Floats,
     Ints,
+    Sums,
     each_once,
     held_once,
     item_codes,
     items_with_levels,
     level_places,
+    narrowed,
     once,
     side_by_side,
     taken,
@@ -55,9 +57,9 @@ class ScoreTable:
     n_scored, n_lost
         Trials with a score, and trials without one: errors, unscored rows, and trials that were plainly meant and have no row.
         A cell with neither was never run. Where all cells have one number, as most often, it takes the memory of one.
-    total, squares
-        Sums of scores and of their squares, in the metric's own unit. `squares` is None where no cell has more than one score;
-        `total_sq` holds either way.
+    sums, squares
+        Sums of scores and of their squares, in the metric's own unit. Small whole numbers take a byte each, and `squares` is None
+        where no cell has more than one score; `total` and `total_sq` are the sums either way.
     places, kept
         For every row of each system the place of its item among those that the rows have, and which of these are the items here
         (None: all of them). `row_places` tells where an item of a row stands now.
@@ -70,7 +72,7 @@ class ScoreTable:
     systems: tuple[System, ...]
     n_scored: Ints
     n_lost: Ints
-    total: Floats
+    sums: Sums
     squares: Floats | None = None
     places: tuple[Codes, ...] = ()
     kept: Ints | None = None
@@ -100,20 +102,16 @@ class ScoreTable:
         codes, first = item_codes(keys[0] if alike else pl.concat(keys), key)
         ends = np.cumsum([part.height for part in parts])
         places = (codes,) * len(parts) if alike else tuple(np.split(codes, ends[:-1]))
-        total = np.empty((len(first), len(systems)), order="F")  # a system's cells stand together, as they are written
-        counts: list[tuple[Ints, Ints]] = []
-        squares_of: list[Floats | None] = []
-        for j, (part, own) in enumerate(zip(parts, places, strict=True)):
-            scored, lost, total[:, j], squares = _sums(part, own, len(first))
-            counts.append((scored, lost))
-            squares_of.append(squares)
-        n_scored, n_lost = (side_by_side(columns) for columns in zip(*counts, strict=True))
+        cells = [_sums(part, own, len(first)) for part, own in zip(parts, places, strict=True)]
+        n_scored, n_lost = (side_by_side(columns) for columns in zip(*(each[:2] for each in cells), strict=True))
         if n_scored.max(initial=0) + n_lost.max(initial=0) > 1:
             n_lost = once(trials_meant(n_scored + n_lost) - n_scored)
         squares = None
-        if any(each is not None for each in squares_of):
-            squares = np.column_stack([total[:, j] ** 2 if each is None else each for j, each in enumerate(squares_of)])
-        items = items_with_levels(pl.concat(parts), wanted, np.concatenate(places) if wanted else codes, first, key=key)
+        if any(own is not None for *_, own in cells):
+            squares = np.column_stack(
+                [np.square(sums, dtype=np.float64) if own is None else own for *_, sums, own in cells]
+            )
+        items = items_with_levels(pl.concat(parts), wanted, codes, first, key=key)
         if "variant" in key and not is_constant(items["variant"]):
             own = [pl.col(name).cast(pl.String) for name in key if name != "variant"]
             items = items.with_columns(pl.concat_str(own, separator="\x1f").alias(ITEM_OF_VARIANTS))
@@ -123,7 +121,8 @@ class ScoreTable:
             systems=tuple(systems),
             n_scored=n_scored,
             n_lost=n_lost,
-            total=total,
+            # A system's cells stand together.
+            sums=np.stack([sums for *_, sums, _ in cells]).T,
             squares=squares,
             places=places,
         )
@@ -141,11 +140,16 @@ class ScoreTable:
             systems=tuple(systems),
             n_scored=n_scored,
             n_lost=np.zeros_like(n_scored),
-            total=total,
+            sums=total,
         )
 
     def __len__(self) -> int:
         return self.items.height
+
+    @property
+    def total(self) -> Floats:
+        """Sums of scores, in the metric's own unit."""
+        return self.sums.astype(np.float64, copy=False)
 
     @property
     def total_sq(self) -> Floats:
@@ -188,9 +192,30 @@ class ScoreTable:
 
     def column(self, place: int) -> Floats:
         """Values of one system, shape (n_items,), in one piece: numpy adds up a column of a table in another order."""
-        return self._means(self.n_scored[:, place], self.total[:, place])
+        return self._means(self.n_scored[:, place], self.sums[:, place])
 
-    def _means(self, n_scored: Ints, total: Floats) -> Floats:
+    def merged(self) -> tuple[Floats, Ints] | None:
+        """Return the values that items have, each combination once, and how many items have it; None where that is not few.
+
+        Of whole numbers alone, one in each cell: what is added up of them is then the same to the last bit.
+        """
+        if self.passes is not None or held_once(self.n_scored) != 1 or self.sums.dtype != np.int8:
+            return None
+        low = self.sums.min(axis=0, initial=127).astype(np.int64)
+        wide = (self.sums.max(axis=0, initial=-128) - low + 1).tolist()
+        if math.prod(wide) > len(self):
+            return None
+        codes = np.zeros(len(self), dtype=np.int64)
+        for column, least, width in zip(self.sums.T, low, wide, strict=True):
+            codes *= width
+            codes += column - least
+        times = np.bincount(codes)
+        first = np.empty(len(times), dtype=np.int64)
+        first[codes] = np.arange(len(self))
+        return self.sums[first[times > 0]].astype(np.float64), times[times > 0]
+
+    def _means(self, n_scored: Ints, sums: Sums) -> Floats:
+        total = sums.astype(np.float64, copy=False)
         if self.passes is not None:
             return _passed(n_scored, np.rint(total), self.passes)
         if held_once(n_scored) == 1:
@@ -242,8 +267,8 @@ class ScoreTable:
         fullest has.
         """
         at = list(columns) or slice(None)
-        n_scored, n_lost, total = self.n_scored[:, at], self.n_lost[:, at], self.total[:, at]
-        n = n_scored + n_lost
+        n_scored, n_lost = self.n_scored[:, at], self.n_lost[:, at]
+        total, n = self.sums[:, at].astype(np.float64), n_scored + n_lost
         if self.passes is not None:
             successes = np.rint(total) + (n_lost if score > 0 else 0)
             found = _passed(n, successes.astype(np.float64), self.passes)
@@ -265,7 +290,7 @@ class ScoreTable:
             items=self.items[items],
             n_scored=taken(self.n_scored, items),
             n_lost=taken(self.n_lost, items),
-            total=self.total[items],
+            sums=self.sums[items],
             squares=None if self.squares is None else self.squares[items],
             kept=places if self.kept is None else self.kept[places],
         )
@@ -273,7 +298,7 @@ class ScoreTable:
     def select(self, *columns: int) -> Self:
         """Keep some of the systems, in this order."""
         at = list(columns)
-        if at == list(range(len(self.total.T))):
+        if at == list(range(len(self.sums.T))):
             return self
         return replace(
             self,
@@ -281,7 +306,7 @@ class ScoreTable:
             # As rows of the transpose they are copied ten times as fast.
             n_scored=taken(self.n_scored.T, at).T,
             n_lost=taken(self.n_lost.T, at).T,
-            total=self.total.T[at].T,
+            sums=self.sums.T[at].T,
             squares=None if self.squares is None else self.squares.T[at].T,
             places=tuple(self.places[j] for j in at) if self.places else (),
         )
@@ -337,7 +362,7 @@ class ScoreTable:
         return replace(found, steps=steps, metric=replace(metric, kind="binary") if steps == 1 else metric)
 
 
-def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Ints, Ints, Floats, Floats | None]:
+def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Ints, Ints, Sums, Floats | None]:
     """Return how many trials of every item have a score and have none, and sums of scores and of their squares.
 
     `rows` are those of one system, `codes` their items. None for squares where no item has more than one score.
@@ -367,7 +392,7 @@ def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Ints, Ints, F
     # A sum of three numbers depends on their order, which must not be that of the rows.
     order = np.lexsort((scores, codes)) if most > 2 else slice(None)
     squares = summed(of_trials(rows["score"] * rows["score"]), order) if most > 1 else None
-    return n_scored, n_lost, summed(scores, order), squares
+    return n_scored, n_lost, narrowed(summed(scores, order)), squares
 
 
 def _passed(trials: Ints, successes: Floats, passes: tuple[PassKind, int]) -> Floats:

@@ -184,3 +184,33 @@ def test_a_stretch_of_a_table_knows_its_rows() -> None:
         place = part.row_places(0)
         assert part.items["item"][place[place >= 0]].to_list() == ["q2", "q3", "q4"]
         assert (place >= 0).tolist() == [False, False, True, True, True, False]
+
+
+def test_whole_scores_take_a_byte_and_items_that_score_alike_are_counted() -> None:
+    rng = np.random.default_rng(5)
+    right = rng.random((300, 4)) < 0.5
+    frame = pl.DataFrame({"task": "", "item": [f"q{i}" for i in range(300)], "variant": "", "status": "scored"})
+    # Items in one order, a column that differs between the systems, and one that does not.
+    parts = [
+        frame.with_columns(
+            score=pl.Series(right[:, j].astype(float)), own=pl.lit(f"{j}"), area=pl.col("item").str.head(2)
+        )
+        for j in range(4)
+    ]
+    table = ScoreTable.of([system(f"{j}", part) for j, part in enumerate(parts)], CORRECT, factors=["own", "area"])
+    order = frame["item"].arg_sort().to_numpy()
+    assert table.sums.dtype == np.int8
+    np.testing.assert_array_equal(table.values(), right[order].astype(np.float64))
+    assert (table.items["own"].null_count(), table.items["area"].to_list()) == (
+        300,
+        frame["item"][order].str.head(2).to_list(),
+    )
+    merged = table.merged()
+    assert merged is not None
+    kinds, times = np.unique(right, axis=0, return_counts=True)
+    by_row = dict(zip(map(tuple, merged[0].tolist()), merged[1].tolist(), strict=True))
+    assert by_row == dict(zip(map(tuple, kinds.astype(float).tolist()), times.tolist(), strict=True))
+    graded = [part.with_columns(score=pl.col("score") / 2) for part in parts]
+    several = [pl.concat([part, part]) for part in parts]
+    for others in (graded, several, [part[:9] for part in parts], [parts[0], parts[1][1:]]):
+        assert ScoreTable.of([system(f"{j}", part) for j, part in enumerate(others)], CORRECT).merged() is None

@@ -335,7 +335,7 @@ def _missing(
 
     def difference(values: Floats, level: float) -> IntervalEstimate:
         total = np.where(table.seen, values * n, 0.0)
-        whole = replace(table, n_scored=table.seen * n, total=total, passes=None)
+        whole = replace(table, n_scored=table.seen * n, sums=total, passes=None)
         return _sides(whole, cluster, average, before).difference(level)
 
     return at_either_end(counted, table, difference, conf_level=conf_level, margin=margin)
