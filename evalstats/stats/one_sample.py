@@ -545,11 +545,18 @@ class PairFailures:
             return (self.undoing > 0.0) & (self.undoing <= self.possible)
 
 
-def pair_failures(heights: ArrayLike, first: ArrayLike, second: ArrayLike, *, conf_level: float = 0.95) -> PairFailures:
+def pair_failures(
+    heights: ArrayLike,
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    times: IntArray | None = None,
+    conf_level: float = 0.95,
+) -> PairFailures:
     """Return what unseen failures would do to the lead in every pair of models.
 
     `heights`, shape (n_items, n_models), say how far each score lies from the worst one; NaN where there is none. A pair of
-    columns (`first`, `second`) is looked at on the items that both have.
+    columns (`first`, `second`) is looked at on the items that both have. A row may stand for so many `times` of items.
 
     Examples
     --------
@@ -561,9 +568,10 @@ def pair_failures(heights: ArrayLike, first: ArrayLike, second: ArrayLike, *, co
     i, j = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
     held = (~np.isnan(height)).astype(np.float64)
     failed = held * (height <= 0.0)
-    total = np.where(held > 0.0, height, 0.0).T @ held
-    alone, either = failed.T @ (held - failed), failed.T @ held
-    items = (held.T @ held)[i, j]
+    weighed = held if times is None else held * times[:, np.newaxis]
+    total = np.where(held > 0.0, height, 0.0).T @ weighed
+    either, items = failed.T @ weighed, (held.T @ weighed)[i, j]
+    alone = either - failed.T @ (failed * weighed)
     ahead = total[i, j] >= total[j, i]
     best, other = np.maximum(total[i, j], total[j, i]), np.minimum(total[i, j], total[j, i])
     failures = np.where(ahead, alone[i, j], alone[j, i])

@@ -452,10 +452,10 @@ def comparability_graph(scored: Bools, names: Sequence[str], comparable: Bools |
     )
 
 
-def shared_counts(scored: Bools) -> Ints:
-    """Return how many items every two models were both scored on, shape (n_models, n_models)."""
+def shared_counts(scored: Bools, n_items: int | None = None) -> Ints:
+    """Return how many items every two models were both scored on, shape (n_models, n_models); all of `n_items` at most."""
     if scored.all():
-        return np.full((scored.shape[1],) * 2, len(scored), dtype=np.int64)
+        return np.full((scored.shape[1],) * 2, len(scored) if n_items is None else n_items, dtype=np.int64)
     # In float64, where the product runs in BLAS; counts stay exact below 2^53.
     seen = scored.astype(np.float64)
     return np.rint(seen.T @ seen).astype(np.int64)

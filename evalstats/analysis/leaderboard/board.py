@@ -114,7 +114,7 @@ class Board(EntryTable):
     def scores(self, clusters: Sequence[str]) -> BoardScores:
         """Return the values as the statistics take them; a column with a level for every item is no clustering."""
         codes = [self.table.codes(name) for name in clusters]
-        strata, raw = self.strata(), self.values
+        strata = self.strata()
         several = self.apart and bool((self.table.scored.sum(axis=1) > 1).any())
         if several and not codes:
             # Of users that several systems met, each is a cluster.
@@ -123,13 +123,17 @@ class Board(EntryTable):
             codes = [each for each in codes if len(np.unique(each)) < len(each)]
         whole = self.on_scale is None or bool(self.table.scored.all()) or (self.apart and self.before is None)
         linear = strata is not None or self.labels is not None
+        single = self.single and not linear and self.before is None
+        alike = self.table.merged() if single and not codes and not self.apart else None
+        raw, times = (self.values, None) if alike is None else alike
         values = raw if strata is None else self.on_common_scale()
         if self.labels is not None:
             values = self.by_labels(codes)
         return BoardScores(
             values=values,
+            times=times,
             clusters=tuple(codes),
-            single=self.single and not linear and self.before is None,
+            single=single,
             comparable=self.kinds.comparable(),
             raw=raw if linear else None,
             weights=None if strata is None else strata.item_weights,
@@ -227,10 +231,13 @@ class Board(EntryTable):
     def best_first(self) -> "Board":
         """Put the systems in the order of the lines: by part of the graph, then by score on one scale, then by name."""
         part = {name: number for number, names in enumerate(self.graph().components) for name in names}
-        on_scale = self.on_common_scale()
-        means = np.nanmean(on_scale, axis=0)
-        sign = -1.0 if self.metric.higher_is_better else 1.0
-        names, digits = self.names, 12 if self.table.scored.all() else 9
+        names, whole = self.names, bool(self.table.scored.all())
+        as_they_are = whole and self.average is None and self.labels is None and self.before is None
+        on_scale = None if as_they_are else self.on_common_scale()
+        # Column by column: all values at once would be copied.
+        columns = map(self.table.column, range(len(names))) if on_scale is None else iter(on_scale.T)
+        means = [float(np.nanmean(column)) for column in columns]
+        sign, digits = -1.0 if self.metric.higher_is_better else 1.0, 12 if whole else 9
         order = sorted(range(len(names)), key=lambda j: (part[names[j]], round(sign * means[j], digits), names[j]))
         table = self.table.select(*order)
         return replace(
@@ -238,7 +245,7 @@ class Board(EntryTable):
             table=table,
             whole=table if self.whole is self.table else self.whole.select(*order),
             kinds=self.kinds.ordered(order),
-            on_scale=None if self.table.scored.all() and self.before is None else on_scale[:, order],
+            on_scale=None if on_scale is None or (whole and self.before is None) else on_scale[:, order],
             labels=None if self.labels is None else replace(self.labels, values=self.labels.values[:, order]),
         )
 
@@ -493,22 +500,24 @@ def corrected(
     none = (None,) * len(names)
     if not graph.connected:
         return None, none
-    estimates = np.nanmean(scores.values, axis=0) if scores.means is None else scores.means
+    estimates = scores.column_means()
     if not scores.comparable.all() or np.isnan(scores.values).any():
         return _uncorrected(estimates, asked, names, "the models did not see the same items"), none
     codes = min(scores.clusters, key=lambda each: len(np.unique(each)), default=None)
-    units, least = len(scores.values), _MIN_ITEMS
+    units, least = scores.n_items, _MIN_ITEMS
     if codes is not None:
         units, least = len(np.unique(codes)), _MIN_DRAWN
     if units < least and len(_tied(estimates, asked, names)) < 2:
         what = "items" if codes is None else "clusters"
         few = f"there are {units} {what}, and at least {least} are needed to estimate the noise"
         return _uncorrected(estimates, asked, names, few), none
-    top, shrunken = corrected_estimates(estimates, score_covariance(scores.values, clusters=codes), asked, names)
+    top, shrunken = corrected_estimates(
+        estimates, score_covariance(scores.values, clusters=codes, times=scores.times), asked, names
+    )
     if asked.metric.bounds is not None:
         low, high = asked.metric.bounds
         share = (scores.values[:, int(np.argmax(asked.turned(estimates)))] - low) / (high - low)
-        if min(float(share.sum()), float((1.0 - share).sum())) < _MIN_EITHER:
+        if min(float(scores.each @ share), float(scores.each @ (1.0 - share))) < _MIN_EITHER:
             near = f"it lies within {_MIN_EITHER} items of an end of the scale, where its noise is not normal"
             top = _uncorrected(estimates, asked, names, near)
     return top, shrunken

@@ -39,7 +39,7 @@ _NAMED = 3
 
 def omnibus_of(scores: BoardScores) -> tuple[Omnibus | None, str | None]:
     """Test whether the models differ at all, on the items that all of them have; or say why that is not tested."""
-    n_common = int((~np.isnan(scores.values).any(axis=1)).sum())
+    n_common = int(scores.each @ ~np.isnan(scores.values).any(axis=1))
     if not scores.comparable.all():
         return None, "models that were measured differently are not tested together"
     if scores.raw is not None:
@@ -49,7 +49,7 @@ def omnibus_of(scores: BoardScores) -> tuple[Omnibus | None, str | None]:
         return None, "tests over all models take items as independent, and they are clustered"
     if n_common < MIN_SHARED:
         return None, f"{plural(n_common, 'item')} that all models have; at least {MIN_SHARED} are needed"
-    return (cochran_q if scores.single else friedman)(scores.values), None
+    return cochran_q(scores.values, scores.times) if scores.single else friedman(scores.values), None
 
 
 def dependence_of_lead(

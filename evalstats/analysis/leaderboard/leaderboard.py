@@ -507,8 +507,9 @@ def _item_sd(board: Board) -> float | None:
     """Return the largest standard deviation of a system's values of items, where no bounds say how far these can lie apart."""
     if board.metric.bounds is not None:
         return None
-    columns = [values[np.isfinite(values)] for values in board.whole.values().T]
-    return max((float(each.std(ddof=1)) for each in columns if each.size > 1), default=None)
+    columns = (board.whole.column(j) for j in range(len(board.names)))
+    known = (values[np.isfinite(values)] for values in columns)
+    return max((float(each.std(ddof=1)) for each in known if each.size > 1), default=None)
 
 
 def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Ranking) -> str:

@@ -146,7 +146,8 @@ class BoardScores:
     is what full runs add to the variance of each pair. Where levels of a factor are averaged over, `raw` are the item values,
     each with its weight, and `values` are linearised, so that plain means and errors are those of the average. Where models
     miss items, `means` are their scores on one scale, which no pair may contradict. Where they are `apart`, every model has
-    users or items of its own, and nothing is paired; `before` is a covariate of theirs, shape (n_items,).
+    users or items of its own, and nothing is paired; `before` is a covariate of theirs, shape (n_items,). Of right-or-wrong
+    answers to the same items, a row may stand for so many `times` of items that score alike.
     """
 
     values: Floats
@@ -159,6 +160,17 @@ class BoardScores:
     means: Floats | None = None
     apart: bool = False
     before: Floats | None = None
+    times: Ints | None = None
+
+    @property
+    def each(self) -> Ints:
+        """Items that each row stands for, shape (n_rows,)."""
+        return np.ones(len(self.values), dtype=np.int64) if self.times is None else self.times
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.each.sum())
 
     @property
     def n_models(self) -> int:
@@ -174,7 +186,22 @@ class BoardScores:
         """Return which two models are compared: they may be, and they share enough items, or are meant to share none."""
         if self.apart:
             return self.comparable
-        return (shared_counts(~np.isnan(self.values)) >= least_shared(len(self.values))) & self.comparable
+        return (self.shared_counts() >= least_shared(self.n_items)) & self.comparable
+
+    def shared_counts(self) -> Ints:
+        """Return how many items every two models share."""
+        return shared_counts(~np.isnan(self.values), self.n_items)
+
+    def column_means(self) -> Floats:
+        """Return the score of every model, on one scale."""
+        if self.means is not None:
+            return self.means
+        return np.nanmean(self.values, axis=0) if self.times is None else self.times @ self.values / self.n_items
+
+    def pair_table(self, asked: "RankingOptions", pairs: Sequence[tuple[int, int]] | None = None) -> PairTable:
+        """Return the table of all pairs with higher being better, or of `pairs` with scores as they are."""
+        values = asked.turned(self.values) if pairs is None else self.values
+        return pair_table(values, pairs, self.codes, self.times)
 
     def of(self, members: Bools) -> "BoardScores":
         """Keep some models, on the items that any of them has."""
@@ -184,6 +211,7 @@ class BoardScores:
         return replace(
             self,
             values=self.values[np.ix_(seen, members)],
+            times=None if self.times is None else self.times[seen],
             clusters=tuple(each[seen] for each in self.clusters),
             comparable=self.comparable[np.ix_(members, members)],
             runs=None if self.runs is None else self.runs.of(members),
@@ -323,7 +351,7 @@ def _claims(
     n, linked = scores.n_models, scores.linked()
     pairs = [(i, j) for i, j in combinations(range(n), 2) if linked[i, j]]
     if not pairs:
-        shared, least = shared_counts(~np.isnan(scores.values)), least_shared(len(scores.values))
+        shared, least = scores.shared_counts(), least_shared(scores.n_items)
         raise CannotAnswerError(
             f"no two of the {n} models that were measured alike share {least} scored items (the most that any two share is "
             f"{int(shared[np.triu_indices(n, 1)].max())}), so nothing can be compared; where each has different users or "
@@ -343,7 +371,7 @@ def _one_table(scores: BoardScores, asked: RankingOptions) -> PairTable | None:
     """Return the table of all pairs that every question shares, higher being better; None where they cannot share one."""
     if not scores.linked().all() or len(scores.clusters) > 1 or scores.apart:
         return None
-    return pair_table(asked.turned(scores.values), None, scores.codes)
+    return scores.pair_table(asked)
 
 
 def pair_differences(
@@ -382,9 +410,7 @@ def pair_differences(
         )
     else:
         found = pairwise_differences(
-            scores.values if table is None else table,
-            pairs=pairs,
-            clusters=scores.codes,
+            scores.pair_table(asked, pairs) if table is None else table,
             bounds=metric.bounds,
             binary=scores.single,
             shares=not graded,
@@ -620,8 +646,7 @@ def _marginal_ranks(
             found.marginal_low[k], found.marginal_high[k] = (each[k] for each in counted_ranks(shown))
         return found
     return rank_sets(
-        asked.turned(own.values) if table is None else table,
-        clusters=own.codes,
+        own.pair_table(asked) if table is None else table,
         conf_level=asked.conf_level,
         seed=asked.seed,
         barred=~apart[np.ix_(columns, columns)],
@@ -698,8 +723,7 @@ def _against_best(
             continue
         if own.linked().all() and len(own.clusters) < 2 and own.runs is None and not own.apart:
             found = with_the_best(
-                asked.turned(own.values) if table is None else table,
-                clusters=own.codes,
+                own.pair_table(asked) if table is None else table,
                 bounds=asked.metric.bounds,
                 binary=own.single,
                 shares=not asked.metric.is_graded(own.values),

@@ -16,7 +16,7 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.record import record
-from evalstats.stats.checks import FloatArray
+from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import positive_p
 from evalstats.stats.many.pair_table import as_scores
 
@@ -195,12 +195,12 @@ class Omnibus:
     reason: str | None
 
 
-def cochran_q(scores: ArrayLike) -> Omnibus:
+def cochran_q(scores: ArrayLike, times: IntArray | None = None) -> Omnibus:
     """Cochran's Q: do models differ in their share of right answers?
 
     For independent items with one right-or-wrong answer each, shape (n_items, n_models); items that some model lacks (NaN) are
     left out. It says that some models differ and not which, so it opens the comparison of pairs and closes nothing; with
-    clusters it rejects too often.
+    clusters it rejects too often. A row may stand for so many `times` of items.
 
     Notes
     -----
@@ -213,12 +213,12 @@ def cochran_q(scores: ArrayLike) -> Omnibus:
     >>> round(found.statistic, 4), found.df, round(found.p_value, 4)
     (5.2, 2, 0.0743)
     """
-    y = _complete(scores)
+    y, each = _complete(scores, times)
     k = y.shape[1]
-    right, of_item = y.sum(axis=0), y.sum(axis=1)
+    right, of_item = each @ y, y.sum(axis=1)
     between = (k - 1) * k * float(np.square(right - right.mean()).sum())
-    within = float((of_item * (k - of_item)).sum())
-    return _answer(between, within, y, "Cochran's Q", "all models agree on every item")
+    within = float(each @ (of_item * (k - of_item)))
+    return _answer(between, within, (int(each.sum()), k), "Cochran's Q", "all models agree on every item")
 
 
 def friedman(scores: ArrayLike) -> Omnibus:
@@ -233,27 +233,27 @@ def friedman(scores: ArrayLike) -> Omnibus:
     >>> round(found.statistic, 4), found.df, round(found.p_value, 4)
     (5.7333, 2, 0.0569)
     """
-    y = _complete(scores)
+    y, _ = _complete(scores)
     n, k = y.shape
     ranks = np.full(y.shape, 0.5)
     for j in range(k):
         ranks += (y > y[:, [j]]) + 0.5 * (y == y[:, [j]])
     between = (k - 1) * float(np.square(ranks.sum(axis=0) - n * (k + 1) / 2.0).sum())
     within = float(np.square(ranks - (k + 1) / 2.0).sum())
-    return _answer(between, within, y, "Friedman", "all models tie on every item")
+    return _answer(between, within, y.shape, "Friedman", "all models tie on every item")
 
 
-def _complete(scores: ArrayLike) -> FloatArray:
+def _complete(scores: ArrayLike, times: IntArray | None = None) -> tuple[FloatArray, IntArray]:
     y = as_scores(scores)
+    times = np.ones(len(y), dtype=np.int64) if times is None else times
     whole = ~np.isnan(y).any(axis=1)
-    kept = y if whole.all() else y[whole]
-    if kept.shape[0] == 0:
-        raise InputError(f"none of {y.shape[0]} items has a score of every model; compare fewer models, or pairs")
-    return kept
+    if not whole.any():
+        raise InputError(f"none of {times.sum()} items has a score of every model; compare fewer models, or pairs")
+    return (y, times) if whole.all() else (y[whole], times[whole])
 
 
-def _answer(between: float, within: float, y: FloatArray, method: str, flat: str) -> Omnibus:
-    n, k = y.shape
+def _answer(between: float, within: float, shape: tuple[int, int], method: str, flat: str) -> Omnibus:
+    n, k = shape
     if within <= 0.0:
         return Omnibus(statistic=None, df=k - 1, p_value=1.0, n_items=n, method=method, reason=flat)
     statistic = between / within

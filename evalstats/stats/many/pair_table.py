@@ -33,8 +33,9 @@ class PairTable:
 
     Attributes
     ----------
-    scores
-        float64, shape (n_items, n_models), items and models reordered; NaN where a model has no score.
+    scores, times
+        float64, shape (n_rows, n_models), items and models reordered; NaN where a model has no score. Without clusters, items
+        that score alike are one row, which stands for so many, shape (n_rows,).
     codes, n_groups
         Cluster of every item, 0..n_groups-1; None and the number of items without clusters.
     columns
@@ -57,6 +58,7 @@ class PairTable:
     """
 
     scores: FloatArray
+    times: IntArray
     codes: IntArray | None
     n_groups: int
     columns: IntArray
@@ -103,11 +105,15 @@ def as_scores(scores: ArrayLike, *, least_models: int = 2) -> FloatArray:
 
 
 def pair_table(
-    scores: ArrayLike | PairTable, pairs: Sequence[tuple[int, int]] | None = None, clusters: ArrayLike | None = None
+    scores: ArrayLike | PairTable,
+    pairs: Sequence[tuple[int, int]] | None = None,
+    clusters: ArrayLike | None = None,
+    times: IntArray | None = None,
 ) -> PairTable:
     """Return the table of all pairs, or of `pairs` (columns of `scores`); scores are NaN where a model has none.
 
-    A table made before is handed back, so that several questions about the same pairs share one.
+    Each row is one item, or stands for so many `times` that score alike. A table made before is handed back, so that several
+    questions about the same pairs share one.
 
     Examples
     --------
@@ -123,17 +129,19 @@ def pair_table(
     shared = np.count_nonzero(~np.isnan(raw), axis=1) > 1
     # An item of one model alone says nothing of a difference.
     kept = slice(None) if shared.all() or not shared.any() else shared
-    raw = raw[kept]
-    rows, columns = canonical_order(raw)
-    y = raw[np.ix_(rows, columns)]
-    codes, n_groups = None, y.shape[0]
-    if clusters is not None:
+    raw, times = raw[kept], np.ones(len(raw), dtype=np.int64)[kept] if times is None else times[kept]
+    rows, columns = canonical_order(raw, times)
+    y, times, codes = raw[np.ix_(rows, columns)], times[rows], None
+    if clusters is None:
+        y, times = merged(y, times)
+        n_groups = int(times.sum())
+    else:
         in_order, n_groups = as_codes(clusters[kept], raw.shape[0])
         codes = in_order[rows]
     first, second, position, sign = _unique_pairs(pairs, columns)
     n_clusters, totals = None, None
     if codes is None:
-        n, estimate, squares, std_error, df = _of_items(y, first, second)
+        n, estimate, squares, std_error, df = _of_items(y, times, first, second)
     else:
         cheaper_to_keep = n_groups * first.size <= _BLOCK and np.isnan(y).any()
         if cheaper_to_keep:
@@ -145,6 +153,7 @@ def pair_table(
         squares = np.full(first.size, np.nan)
     return PairTable(
         scores=y,
+        times=times,
         codes=codes,
         n_groups=n_groups,
         columns=columns,
@@ -162,30 +171,39 @@ def pair_table(
     )
 
 
-def canonical_order(scores: FloatArray) -> tuple[IntArray, IntArray]:
+def canonical_order(scores: FloatArray, times: IntArray | None = None) -> tuple[IntArray, IntArray]:
     """Return an order of rows and one of columns that permuting either does not change.
 
-    Columns go by count, sum and sum weighted with the row totals, all rounded once from the exact sum; rows by their
-    values in that order. Columns that tie in all three may keep the order given: then draws differ, the law does not.
+    Columns go by count, sum and sum weighted with the row totals, all rounded once from the exact sum; rows, each of which
+    counts so many `times`, by their values in that order. Columns that tie in all three may keep the order given: then draws
+    differ, the law does not.
     """
+    times = np.ones(len(scores), dtype=np.int64) if times is None else times
     filled = np.nan_to_num(scores, nan=0.0) if np.isnan(scores).any() else scores
     # Whole numbers add up to the same in every order.
-    in_order = filled if all(map(_is_whole, filled.T)) else np.sort(filled, axis=1)
+    in_order = filled if all(_is_whole(column, times) for column in filled.T) else np.sort(filled, axis=1)
     row_totals = in_order.sum(axis=1)
-    sums = [_exact_sum(column) for column in filled.T]
-    weighted = [_exact_sum(column * row_totals) for column in filled.T]
-    columns = np.lexsort((weighted, sums, -np.isnan(scores).sum(axis=0)))
+    sums = [_exact_sum(column, times) for column in filled.T]
+    weighted = [_exact_sum(column * row_totals, times) for column in filled.T]
+    columns = np.lexsort(np.array([weighted, sums, -(times @ np.isnan(scores))]))
     rows = np.lexsort([scores[:, column] for column in columns[::-1]])
     return rows.astype(np.int64), columns.astype(np.int64)
 
 
-def _exact_sum(values: FloatArray) -> float:
+def merged(y: FloatArray, times: IntArray) -> tuple[FloatArray, IntArray]:
+    """Return the rows that differ from the one before, and how many items each stands for; `y` is sorted."""
+    alike = (y[1:] == y[:-1]) | (np.isnan(y[1:]) & np.isnan(y[:-1]))
+    first = np.flatnonzero(np.append(True, ~alike.all(axis=1)))
+    return y[first], np.add.reduceat(times, first)
+
+
+def _exact_sum(values: FloatArray, times: IntArray) -> float:
     """Return the sum rounded once; whole numbers add up without rounding, and right and wrong answers are such."""
-    return float(values.sum()) if _is_whole(values) else math.fsum(values.tolist())
+    return float(values @ times) if _is_whole(values, times) else math.fsum(np.repeat(values, times).tolist())
 
 
-def _is_whole(values: FloatArray) -> bool:
-    return float(np.abs(values).sum()) < _WHOLE and bool((values == np.rint(values)).all())
+def _is_whole(values: FloatArray, times: IntArray) -> bool:
+    return float(np.abs(values) @ times) < _WHOLE and bool((values == np.rint(values)).all())
 
 
 def difference_blocks(y: NDArray[Real], first: IntArray, second: IntArray) -> Iterator[tuple[slice, NDArray[Real]]]:
@@ -274,10 +292,10 @@ def _unique_pairs(
 
 
 def _of_items(
-    y: FloatArray, first: IntArray, second: IntArray
+    y: FloatArray, times: IntArray, first: IntArray, second: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    exact = _lattice_moments(y, first, second)
-    n, mean, squares, around = _block_moments(y, first, second) if exact is None else exact
+    exact = _lattice_moments(y, times, first, second)
+    n, mean, squares, around = _block_moments(y, times, first, second) if exact is None else exact
     with np.errstate(invalid="ignore", divide="ignore"):
         variance = around / (n - 1.0) / n
         spread = around > FLAT * squares
@@ -286,26 +304,28 @@ def _of_items(
 
 
 def _lattice_moments(
-    y: FloatArray, first: IntArray, second: IntArray
+    y: FloatArray, times: IntArray, first: IntArray, second: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray] | None:
     """Return n, mean, sum of squares and of centred squares from products of models, where these are whole numbers.
 
     None where scores lie on no lattice: sums of squares by models would lose small differences to rounding.
     """
-    levels = np.unique(np.concatenate([np.unique(rows) for rows in _row_blocks(y)]))
+    levels = np.unique(np.concatenate([np.unique(y[part]) for part in _row_slices(y)]))
     levels = levels[~np.isnan(levels)]
     step = common_step(levels) if levels.size else None
-    if step is None or float(np.square(np.rint(levels / step)).max()) * y.shape[0] >= _WHOLE:
+    if step is None or float(np.square(np.rint(levels / step)).max()) * float(times.sum()) >= _WHOLE:
         return None
     own, cross, sums, shared = np.zeros((4, y.shape[1], y.shape[1]))
-    for rows in _row_blocks(y):
+    for part in _row_slices(y):
+        rows, counted = y[part], times[part, np.newaxis]
         missing, whole = np.isnan(rows), np.rint(rows / step)
         whole[missing] = 0.0
         held = np.logical_not(missing).astype(np.float64)
-        own += (whole**2).T @ held
-        cross += whole.T @ whole
-        sums += whole.T @ held
-        shared += held.T @ held
+        weighed = held * counted
+        own += (whole**2).T @ weighed
+        cross += whole.T @ (whole * counted)
+        sums += whole.T @ weighed
+        shared += held.T @ weighed
     n = shared[first, second]
     total = sums[first, second] - sums[second, first]
     squares = own[first, second] + own[second, first] - 2.0 * cross[first, second]
@@ -314,25 +334,26 @@ def _lattice_moments(
     return n.astype(np.int64), _ratio(total * step, n), squares * step**2, around * step**2
 
 
-def _row_blocks(y: FloatArray) -> Iterator[FloatArray]:
-    """Yield the items in turn, as many at a time as may be held."""
+def _row_slices(y: FloatArray) -> Iterator[slice]:
+    """Yield slices of the rows in turn, of as many as may be held."""
     height = max(1, _BLOCK // y.shape[1])
-    return (y[start : start + height] for start in range(0, len(y), height))
+    return (slice(start, start + height) for start in range(0, len(y), height))
 
 
 def _block_moments(
-    y: FloatArray, first: IntArray, second: IntArray
+    y: FloatArray, times: IntArray, first: IntArray, second: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
     """Return the same from the differences themselves."""
     n = np.empty(first.size, dtype=np.int64)
     mean, squares, around = (np.empty(first.size) for _ in range(3))
+    counted = times[:, np.newaxis]
     for part, d in difference_blocks(y, first, second):
         present = ~np.isnan(d)
         filled = np.where(present, d, 0.0)
-        n[part] = present.sum(axis=0)
-        mean[part] = _ratio(filled.sum(axis=0), n[part].astype(np.float64))
-        squares[part] = np.square(filled).sum(axis=0)
-        around[part] = np.square(np.where(present, d - mean[part], 0.0)).sum(axis=0)
+        n[part] = (present * counted).sum(axis=0)
+        mean[part] = _ratio((filled * counted).sum(axis=0), n[part].astype(np.float64))
+        squares[part] = (np.square(filled) * counted).sum(axis=0)
+        around[part] = (np.square(np.where(present, d - mean[part], 0.0)) * counted).sum(axis=0)
     return n, mean, squares, around
 
 
@@ -362,7 +383,9 @@ def _of_clusters(
     return n, groups, estimate, std_error, df
 
 
-def score_covariance(scores: ArrayLike, *, clusters: ArrayLike | None = None) -> FloatArray:
+def score_covariance(
+    scores: ArrayLike, *, clusters: ArrayLike | None = None, times: IntArray | None = None
+) -> FloatArray:
     """Covariance of the models' mean scores, which share the luck of their items, shape (n_models, n_models).
 
     Parameters
@@ -372,6 +395,8 @@ def score_covariance(scores: ArrayLike, *, clusters: ArrayLike | None = None) ->
         over its own items, and two models covary through the items that both have.
     clusters
         Integer codes, shape (n_items,); at least 5 clusters. The diagonal is then the CR2 variance.
+    times
+        How many items that score alike a row stands for, without clusters; by default one.
 
     Notes
     -----
@@ -387,18 +412,19 @@ def score_covariance(scores: ArrayLike, *, clusters: ArrayLike | None = None) ->
     y = as_scores(scores, least_models=1)
     grouped = None if clusters is None else cluster_sums(y, *as_codes(clusters, y.shape[0]))
     held = np.logical_not(np.isnan(y)) if grouped is None else grouped[1]
-    n, units = held.sum(axis=0, dtype=np.float64), np.count_nonzero(held, axis=0)
+    each = np.ones(len(held), dtype=np.int64) if times is None else times
+    n, units = (held * each[:, np.newaxis]).sum(axis=0, dtype=np.float64), each @ (held > 0)
 
-    def parts() -> Iterator[tuple[FloatArray, FloatArray]]:
+    def parts() -> Iterator[tuple[FloatArray, FloatArray, IntArray]]:
         """Yield sums and counts of the clusters, or of items, as many at a time as may be held; all counts alike stand once."""
         if grouped is not None:
-            yield grouped
+            yield *grouped, each[:, np.newaxis]
             return
-        for rows, known in zip(_row_blocks(y), _row_blocks(held), strict=True):
-            if known.all():
-                yield rows, np.ones((1, n.size))
+        for part in _row_slices(y):
+            if held[part].all():
+                yield y[part], np.ones((1, n.size)), each[part, np.newaxis]
             else:
-                yield np.nan_to_num(rows, nan=0.0), known.astype(np.float64)
+                yield np.nan_to_num(y[part], nan=0.0), held[part].astype(np.float64), each[part, np.newaxis]
 
     if int(units.min()) < 2:
         raise InputError(f"model {int(np.argmin(units))} has {int(units.min())} scored items; at least 2 are needed")
@@ -406,12 +432,12 @@ def score_covariance(scores: ArrayLike, *, clusters: ArrayLike | None = None) ->
     if reason is not None:
         raise InputError(reason)
     total = np.zeros(n.size)
-    for sums, _ in parts():
-        total += sums.sum(axis=0)
+    for sums, _, counted in parts():
+        total += (sums * counted).sum(axis=0)
     product = np.zeros((n.size, n.size))
-    for sums, counts in parts():
+    for sums, counts, counted in parts():
         residuals = (sums - counts * (total / n)) / (np.sqrt(1.0 - counts / n) * n)
-        product += residuals.T @ residuals
+        product += residuals.T @ (residuals * counted)
     return product
 
 

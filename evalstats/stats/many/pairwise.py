@@ -219,7 +219,7 @@ def _differing(table: PairTable) -> tuple[IntArray, FloatArray]:
     nonzero, sizes = np.empty(table.first.size, dtype=np.int64), np.empty(table.first.size)
     for part, d in difference_blocks(table.scores, table.first, table.second):
         d[np.isnan(d)] = 0.0
-        nonzero[part], sizes[part] = np.count_nonzero(d, axis=0), np.abs(d).sum(axis=0)
+        nonzero[part], sizes[part] = table.times @ (d != 0.0), (np.abs(d) * table.times[:, np.newaxis]).sum(axis=0)
     return nonzero, sizes
 
 
@@ -432,7 +432,7 @@ def pairwise_differences(
     if worst is not None:
         heights = np.empty_like(table.scores)
         heights[:, table.columns] = np.abs(table.scores - worst)
-        failures = pair_failures(heights, first, second, conf_level=level)
+        failures = pair_failures(heights, first, second, times=table.times, conf_level=level)
     least = FLIPPED_CLUSTERS if found.adjust == "max-t" else FEW_CLUSTERS
     return replace(
         found,

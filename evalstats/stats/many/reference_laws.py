@@ -170,7 +170,7 @@ def flip_items(
     models agree count in n and nowhere else; items that tell models apart in the same way are one unit with copies.
     """
     first, second, used = _columns_used(table, pairs)
-    units, copies = _item_units(_scores_of(table, used))
+    units, copies = _item_units(_scores_of(table, used), table.times)
     patterns = _patterns(copies, pairs.size, seed, n_resamples, most_listed)
     if not patterns.exact:
         # Units of few copies stand once per copy.
@@ -292,14 +292,14 @@ def normal_items(table: PairTable, pairs: IntArray, *, seed: int, n_resamples: i
     n, estimate, _ = _observed(table, pairs)
     observed, df = _studentised(table, pairs), float(n.min()) - 1.0
     if not np.isnan(y).any():
-        roots = _Roots(_root(score_covariance(y)), first, second)
+        roots = _Roots(_root(score_covariance(y, times=table.times)), first, second)
     elif pairs.size <= _MOST_CORRELATED:
-        roots = _Roots(_root(_correlation(y, first, second, estimate)))
+        roots = _Roots(_root(_correlation(y, table.times, first, second, estimate)))
     else:
         # The differences of the items themselves have the covariance wanted, and are smaller than the matrix of all pairs.
         own = np.empty((len(y), pairs.size), dtype=np.float32)
         for part, d in difference_blocks(y, first, second):
-            own[:, part] = np.where(np.isnan(d), 0.0, d - estimate[part])
+            own[:, part] = np.where(np.isnan(d), 0.0, d - estimate[part]) * np.sqrt(table.times)[:, np.newaxis]
         roots = _Roots(own)
     return _normal_law(roots, observed, seed=seed, n_resamples=n_resamples, df=df)
 
@@ -506,9 +506,8 @@ def _studentised(table: PairTable, pairs: IntArray) -> FloatArray:
     return np.where(np.isnan(std_error), np.copysign(np.inf, estimate), estimate / std_error)
 
 
-def _item_units(y: FloatArray) -> tuple[FloatArray, IntArray]:
+def _item_units(y: FloatArray, times: IntArray) -> tuple[FloatArray, IntArray]:
     """Return the distinct rows that tell models apart, up to a shift and a change of sign, and how often they occur."""
-    y, times = _runs(y)
     some = ~np.isnan(y).all(axis=1)
     y, times = y[some], times[some]
     low: FloatArray = np.nanmin(y, axis=1)
@@ -524,17 +523,9 @@ def _item_units(y: FloatArray) -> tuple[FloatArray, IntArray]:
     return np.where(distinct < 0.0, np.nan, distinct), copies.astype(np.int64)
 
 
-def _runs(y: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Return the rows that differ from the one before, and how many rows each stands for: a table's rows are sorted."""
-    alike = (y[1:] == y[:-1]) | (np.isnan(y[1:]) & np.isnan(y[:-1]))
-    first = np.flatnonzero(np.append(True, ~alike.all(axis=1)))
-    return y[first], np.diff(np.append(first, len(y)))
-
-
-def _correlation(y: FloatArray, first: IntArray, second: IntArray, estimate: FloatArray) -> FloatArray:
+def _correlation(y: FloatArray, times: IntArray, first: IntArray, second: IntArray, estimate: FloatArray) -> FloatArray:
     """Return the correlation of the mean differences of pairs whose items differ."""
     product = np.zeros((first.size, first.size))
-    y, times = _runs(y)
     rows = max(1, _HELD // first.size)
     for start in range(0, y.shape[0], rows):
         part = slice(start, start + rows)

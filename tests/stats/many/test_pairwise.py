@@ -13,10 +13,9 @@ from scipy import stats
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.estimate import SMALLEST_P
-from evalstats.stats.many import pair_table as pair_table_module
 from evalstats.stats.many import reference_laws
 from evalstats.stats.many import step_down as step_down_module
-from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
+from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, cochran_q, holm
 from evalstats.stats.many.pair_table import (
     _block_moments,
     _exact_sum,
@@ -28,6 +27,7 @@ from evalstats.stats.many.pair_table import (
     difference_blocks,
     pair_table,
     satterthwaite,
+    score_covariance,
 )
 from evalstats.stats.many.pairwise import pair_tests, pairwise_differences, tango_limits
 from evalstats.stats.many.ranks import rank_sets, with_the_best
@@ -579,11 +579,11 @@ def test_a_pair_with_a_single_item_has_that_item_s_difference(clustered):
 def test_items_that_mirror_one_another_are_one_unit():
     """A change of all signs turns (1, 0, 0) into (0, 1, 1): the law of their flips is the same."""
     scores = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 0, 1], [1, 1, 1]], dtype=float)
-    distinct, copies = reference_laws._item_units(np.repeat(scores, [3, 2, 4, 1, 5, 6, 9], axis=0))
+    distinct, copies = reference_laws._item_units(scores, np.array([3, 2, 4, 1, 5, 6, 9]))
     assert sorted(copies.tolist()) == [5, 5, 11]
     assert len(distinct) == 3
     with_gaps = np.array([[np.nan, 1, 0], [np.nan, 0, 1], [1, np.nan, np.nan]], dtype=float)
-    assert reference_laws._item_units(with_gaps)[1].tolist() == [2]
+    assert reference_laws._item_units(with_gaps, np.ones(3, dtype=np.int64))[1].tolist() == [2]
 
 
 def test_flips_that_leave_no_spread_are_the_most_extreme():
@@ -661,7 +661,8 @@ def test_many_pairs_on_different_items_have_the_same_law(monkeypatch):
     "values", [[1.0, 0.0, 1.0], [2.0**52, 2.0**52, 1.0, 1.0], [0.1] * 10, [1e16, 1.0, -1e16, 0.5], []]
 )
 def test_sums_are_rounded_once(values: list[float]):
-    assert pair_table_module._exact_sum(np.array(values)) == math.fsum(values)
+    assert _exact_sum(np.array(values), np.ones(len(values), dtype=np.int64)) == math.fsum(values)
+    assert _exact_sum(np.array(values), np.full(len(values), 3)) == math.fsum(3 * values)
 
 
 def test_the_score_test_counts_items_that_differ_and_knows_nothing_of_pairs_without_items():
@@ -769,12 +770,39 @@ def test_t_of_flipped_clusters_is_cr2_s_of_flipped_sums(missing, centred):
 def test_items_that_tell_models_apart_alike_are_copies_of_one_unit():
     nan = math.nan
     row, gap = np.array([0.0, 1.0, 3.0]), np.array([2.0, nan, 0.5])
-    units, copies = _item_units(np.array([row, row + 5, 7 - row, 2 * row, row * 0 + 4, gap, 1 - gap, [nan, nan, 3]]))
+    items = np.array([row, row + 5, 7 - row, 2 * row, row * 0 + 4, gap, 1 - gap, [nan, nan, 3]])
+    units, copies = _item_units(items, np.ones(8, dtype=np.int64))
     found = {tuple(np.nan_to_num(unit, nan=-9.0).tolist()): int(n) for unit, n in zip(units, copies, strict=True)}
     ours = [{kind, tuple(max(kind) - v if v >= 0 else v for v in kind)} for kind in found]
     assert sorted(found.values()) == [1, 2, 3]
     for wanted, times in (((0.0, 1.0, 3.0), 3), ((0.0, 2.0, 6.0), 1), ((1.5, -9.0, 0.0), 2)):
         assert [n for kinds, n in zip(ours, found.values(), strict=True) if wanted in kinds] == [times]
+
+
+@pytest.mark.parametrize("kind", ["binary", "graded"])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_a_row_may_stand_for_several_items(kind: str, missing: float):
+    rows = made(17, n=20, missing=missing, kind=kind)
+    times = np.random.default_rng(3).integers(1, 9, size=len(rows))
+    found, single = pair_table(rows, times=times), pair_table(np.repeat(rows, times, axis=0))
+    assert found.n_groups == single.n_groups == times.sum()
+    for name in ("scores", "times", "columns", "n_items", "estimate", "squares", "std_error", "df"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(single, name))
+    every = np.repeat(rows, times, axis=0)
+    for (i, j), n, mean, error in zip(ALL_OF_4, found.n_items, found.estimate, found.std_error, strict=True):
+        d = every[:, found.columns[i]] - every[:, found.columns[j]]
+        d = d[~np.isnan(d)]
+        assert (n, mean, error) == pytest.approx((d.size, d.mean(), d.std(ddof=1) / math.sqrt(d.size)))
+    np.testing.assert_allclose(score_covariance(rows, times=times), score_covariance(every), rtol=1e-12)
+    heights = np.abs(rows)
+    apart, together = (
+        pair_failures(np.repeat(heights, times, axis=0), [0], [1]),
+        pair_failures(heights, [0], [1], times=times),
+    )
+    for name in ("undoing", "possible", "seen"):
+        assert getattr(apart, name) == pytest.approx(getattr(together, name))
+    if kind == "binary":
+        assert cochran_q(rows, times) == cochran_q(every)
 
 
 @pytest.mark.parametrize("count", [1, 7, 499, 500, 501, 3000])
@@ -829,7 +857,7 @@ def test_moments_by_models_are_taken_where_sums_of_squares_are_exact(n, whole):
     scores = np.zeros((n, 2))
     scores[0, 0] = 2.0**20
     scores[:, 1] = np.arange(n) % 2
-    assert (_lattice_moments(scores, np.array([0]), np.array([1])) is not None) == whole
+    assert (_lattice_moments(scores, np.ones(n, dtype=np.int64), np.array([0]), np.array([1])) is not None) == whole
 
 
 def test_the_most_clusters_of_any_pair_are_named_where_they_are_too_few_for_flips():
@@ -947,8 +975,8 @@ def test_moments_by_models_are_those_of_the_differences(step, missing):
     y = step * rng.integers(-3, 4, size=(25, 4)).astype(float)
     y[rng.random(y.shape) < missing] = np.nan
     y[1:, 3] = np.nan if missing else y[1:, 3]
-    first, second = np.triu_indices(4, k=1)
-    found = [_lattice_moments(y, first, second), _block_moments(y, first, second)]
+    first, second, each = *np.triu_indices(4, k=1), np.ones(25, dtype=np.int64)
+    found = [_lattice_moments(y, each, first, second), _block_moments(y, each, first, second)]
     assert found[0] is not None
     for place, (i, j) in enumerate(zip(first, second, strict=True)):
         d = (y[:, i] - y[:, j])[~np.isnan(y[:, i] - y[:, j])]
@@ -959,10 +987,10 @@ def test_moments_by_models_are_those_of_the_differences(step, missing):
                 assert (mean[place], squares[place], around[place]) == pytest.approx(expected, abs=1e-12)
             else:
                 assert np.isnan(mean[place])
-    assert _lattice_moments(rng.normal(size=(25, 4)), first, second) is None
+    assert _lattice_moments(rng.normal(size=(25, 4)), each, first, second) is None
     # Whole numbers whose sums of squares are beyond 2^53 would not be exact.
-    assert _lattice_moments(np.array([[0.0, 2.0**26], [1.0, 0.0]]), np.array([0]), np.array([1])) is None
-    assert _lattice_moments(np.full((3, 2), np.nan), np.array([0]), np.array([1])) is None
+    assert _lattice_moments(np.array([[0.0, 2.0**26], [1.0, 0.0]]), each[:2], np.array([0]), np.array([1])) is None
+    assert _lattice_moments(np.full((3, 2), np.nan), each[:3], np.array([0]), np.array([1])) is None
 
 
 def test_df_of_means_of_clusters_by_the_covariances_of_the_residuals():
@@ -994,9 +1022,10 @@ def test_pairs_asked_for_are_found_again_in_their_direction():
 def test_a_sum_of_whole_numbers_and_others_is_rounded_once():
     values = np.array([1.0] + [0.1] * 10)
     assert values.sum() != 2.0
-    assert _exact_sum(values) == 2.0
-    assert _exact_sum(np.array([2.0**53, 1.0, 1.0])) == 2.0**53 + 2.0
-    assert _exact_sum(np.array([3.0, -1.0, 2.0])) == 4.0
+    each = np.ones(11, dtype=np.int64)
+    assert _exact_sum(values, each) == 2.0
+    assert _exact_sum(np.array([2.0**53, 1.0, 1.0]), each[:3]) == 2.0**53 + 2.0
+    assert _exact_sum(np.array([3.0, -1.0, 2.0]), each[:3]) == 4.0
 
 
 def test_estimates_and_their_covariance_are_taken_as_they_are_but_for_rounding():

@@ -139,7 +139,9 @@ def test_missing_scores_by_another_route(monkeypatch):
 def test_covariance_of_pairs_on_different_items():
     scores = made(5, 120, models=4, missing=0.3)
     table = pair_table(scores)
-    root = reference_laws._root(reference_laws._correlation(table.scores, table.first, table.second, table.estimate))
+    root = reference_laws._root(
+        reference_laws._correlation(table.scores, table.times, table.first, table.second, table.estimate)
+    )
     for k in range(6):
         for m in range(k):
             d, e = (table.scores[:, table.first[x]] - table.scores[:, table.second[x]] for x in (k, m))
