@@ -484,7 +484,7 @@ class Format(Generic[R]):
                 file.n_rows += frame.height
                 waiting.append(frame)
                 if self.table == "outcomes":
-                    file.gives(None, *dict.fromkeys(frame["metric"].to_list()))
+                    file.gives(None, *frame["metric"].unique(maintain_order=True))
                 if not waits:
                     yield from self._with_runs(waiting, file, ranges)
             n += sum(map(len, file.more.values()))
@@ -492,7 +492,7 @@ class Format(Generic[R]):
         told = (self.finish is not None and self.finish(file)) or ()
         for frame in self._frames_of_samples(((None, *each) for each in told if each[1]), file):
             waiting.append(frame)
-            file.gives(None, *dict.fromkeys(frame["metric"].to_list()))
+            file.gives(None, *frame["metric"].unique(maintain_order=True))
         waiting += file.late()
         n += len(waiting) + sum(map(len, file.more.values()))
         if not n and not file.published.rows and not file.ratings:
