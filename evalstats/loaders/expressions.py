@@ -120,10 +120,12 @@ def forecast_among(columns: Sequence[SampledColumn]) -> tuple[SampledColumn, Sam
     >>> [column.name for column in forecast_among([SampledColumn(name, rows) for name in rows[0]]) or ()]
     ['forecast', 'outcome']
     """
-    asked = [c for c in columns if c.as_item and len(c.cells) - len(c.levels) >= min(len(c.levels), _AGAIN)]
-    called = [c for c in columns if c.scored == 1]
+    called = [c for c in columns if c.tokens & (FORECASTS | OUTCOMES) and c.scored == 1]
     given = [c for c in called if c.tokens & FORECASTS and len(c.levels) > 2 and all(0 <= n <= 1 for n in c.numbers)]
     known = [c for c in called if c.tokens & OUTCOMES and len(c.levels) == 2 and c not in given]
+    if not (given and known):
+        return None
+    asked = [c for c in columns if c.as_item and len(c.cells) - len(c.levels) >= min(len(c.levels), _AGAIN)]
     found = (
         (forecast, outcome)
         for forecast, outcome, item in product(given, known, asked)

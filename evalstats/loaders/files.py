@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import AnyStr, BinaryIO, cast
@@ -200,6 +201,7 @@ def _without_title(stream: BinaryIO) -> BinaryIO:
     return _stream(lambda size: blank.read(size) or stream.read(size), stream)
 
 
+@lru_cache(maxsize=8)  # a file is opened for its head, its header and its rows
 def lines_above(text: str) -> int:
     r"""Return how many lines stand above the header of delimited text: titles and comments.
 

@@ -112,7 +112,12 @@ class SampledColumn:
         """Whether most of its cells look like names of models."""
         if self.scored == 1 or max(map(len, self.levels), default=NAME_CHARS) >= NAME_CHARS:
             return False
-        return 2 * sum(n for cell, n in Counter(self.cells).items() if names_a_model(cell)) > len(self.cells)
+        n_others = 0
+        for cell, n in Counter(self.cells).items():
+            n_others += n * (not names_a_model(cell))
+            if 2 * n_others >= len(self.cells):
+                return False
+        return True
 
     @cached_property
     def partition(self) -> tuple[int, ...]:

@@ -18,7 +18,6 @@ from evalstats.loaders.binder import LOOKED_AT, as_options
 from evalstats.loaders.blocks import open_table, safe_name
 from evalstats.loaders.bound_columns import Binding, Survey, bind, surveyed
 from evalstats.loaders.column_map import FOLDER, MAPPABLE, OF_VOTES, ColumnMap, column_named
-from evalstats.loaders.delimited import header_of
 from evalstats.loaders.expressions import computed, may_compute
 from evalstats.loaders.files import HEAD_BYTES
 from evalstats.loaders.layout import Contents
@@ -135,7 +134,7 @@ class TableLoader(SingleFileLoader):
         yield from source.notes(tidier.notes(self.asked.metrics))
         yield from self._taken(source, head, map_, binding)
         details = [*tidier.details()]
-        if head.shape == "text" and "" in header_of(source.path, head.delimiter):
+        if head.shape == "text" and "" in head.columns:
             details.append("a column without a name is dropped")
         yield from source.notes(details, "detail")
         yield from source.notes(table.left_out.told(survey.n_rows), "error")
