@@ -20,6 +20,11 @@ number = None
 ```{python}
 print(repr((name, number)))
 ```
+
+```{python}
+import os, sys
+print(sys.executable, os.getcwd(), os.environ["MPLBACKEND"], "started" in globals())
+```
 """
 
 
@@ -31,28 +36,18 @@ def ran(text: str, parameters: Mapping[str, object], folder: Path, *, time_limit
     return run_cells(page(text), parameters, folder, time_limit=time_limit)
 
 
-def test_parameters_replace_defaults_and_outputs_stay_with_their_cells(tmp_path: Path) -> None:
-    hostile = "'\"\\ {x} \n#end"
-    outputs = ran(PAGE, {"name": hostile, "number": 0.5}, tmp_path)
-    assert len(outputs) == 2
-    assert outputs[0] == []
-    assert outputs[1][0]["text"] == f"{(hostile, 0.5)!r}\n"
-
-
-def test_the_kernel_is_this_interpreter_in_the_given_folder(tmp_path: Path) -> None:
-    text = "```{python}\nimport os, sys\nprint(sys.executable, os.getcwd(), os.environ['MPLBACKEND'])\n```"
-    (outputs,) = ran(text, {}, tmp_path)
-    assert outputs[0]["text"].split() == [sys.executable, str(tmp_path.resolve()), "agg"]
-
-
-def test_start_up_files_of_the_user_do_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_run_with_parameters_in_this_interpreter_and_folder_and_not_in_the_users_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     startup = tmp_path / "home" / "profile_default" / "startup"
     startup.mkdir(parents=True)
     (startup / "00.py").write_text("print('from the start-up file')\nstarted = 1\n")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "home"))
-    text = "```{python}\nprint('started' in globals())\n```"
-    (outputs,) = run_cells(page(text), {}, tmp_path, time_limit=60)
-    assert outputs[0]["text"] == "False\n"
+    hostile = "'\"\\ {x} \n#end"
+    declared, told, place = ran(PAGE, {"name": hostile, "number": 0.5}, tmp_path)
+    assert declared == []
+    assert told[0]["text"] == f"{(hostile, 0.5)!r}\n"
+    assert place[0]["text"].split() == [sys.executable, str(tmp_path.resolve()), "agg", "False"]
 
 
 def test_our_errors_come_through_as_the_sentence_they_are(tmp_path: Path) -> None:
@@ -66,7 +61,7 @@ def test_other_errors_are_one_line_that_names_the_cell(tmp_path: Path) -> None:
     text = PAGE + "\nWords.\n\n```{python}\nraise KeyError('a\\nb')\n```\n"
     with pytest.raises(RenderError) as caught:
         ran(text, {"name": "given"}, tmp_path)
-    assert str(caught.value) == r"a.qmd: the cell at line 13 failed: KeyError: 'a\nb'"
+    assert str(caught.value) == r"a.qmd: the cell at line 18 failed: KeyError: 'a\nb'"
 
 
 def test_a_cell_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
