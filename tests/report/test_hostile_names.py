@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -90,14 +91,25 @@ class Shown(HTMLParser):
         self.text += data
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_a_page_of_hostile_names_is_made_of_what_a_page_of_plain_names_is(question: str, tmp_path: Path) -> None:
-    """As our engine reads it, and as Quarto does, which has no filter of ours."""
-    made: dict[str, Path] = {}
-    for kind, names in {"hostile": NAMES, "plain": PLAIN}.items():
-        (tmp_path / kind).mkdir()
+@pytest.fixture(scope="module")
+def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Sequence[str]], Path]:
+    """The page of a question about models of these names, made once."""
+
+    def made(question: str, names: Sequence[str]) -> Path:
         result = QUESTIONS[question](table(names, names[:4]), names)
-        made[kind] = quick_page(result.document(), tmp_path / kind)
+        return quick_page(result.document(), tmp_path_factory.mktemp(question))
+
+    return cache(made)
+
+
+@pytest.mark.parametrize(
+    "question", [pytest.param(each, marks=[pytest.mark.slow] if each == "scenarios" else []) for each in QUESTIONS]
+)
+def test_a_page_of_hostile_names_is_made_of_what_a_page_of_plain_names_is(
+    question: str, page_of: Callable[[str, Sequence[str]], Path]
+) -> None:
+    """As our engine reads it, and as Quarto does, which has no filter of ours."""
+    made = {kind: page_of(question, names) for kind, names in {"hostile": NAMES, "plain": PLAIN}.items()}
     for reader in (READER, "markdown"):
         hostile, plain = (Counter(nodes(read(page.with_name("page.md"), reader))) for page in made.values())
         # A name is set as code where code can hold it.
@@ -114,14 +126,12 @@ def test_a_page_of_hostile_names_is_made_of_what_a_page_of_plain_names_is(questi
         assert " ".join(one_line(name).split()) in told or question == "audit", name
 
 
-def test_a_pdf_is_made_of_hostile_names(tmp_path: Path) -> None:
-    extension = find_page("compare").extension
-    quick_page(leaderboard(table(NAMES, NAMES[:4])).document(), tmp_path)
-    run_pandoc(
-        tmp_path / "page.md", tmp_path / "page.typ", typst_arguments(extension), extension=extension, time_limit=60
-    )
-    typeset(tmp_path / "page.typ", tmp_path / "page.pdf", boxes=extension / FONTS, day=DAY, time_limit=60)
-    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+def test_a_pdf_is_made_of_hostile_names(page_of: Callable[[str, Sequence[str]], Path]) -> None:
+    extension, page = find_page("compare").extension, page_of("leaderboard", NAMES)
+    source, paper = page.with_suffix(".typ"), page.with_suffix(".pdf")
+    run_pandoc(page.with_suffix(".md"), source, typst_arguments(extension), extension=extension, time_limit=60)
+    typeset(source, paper, boxes=extension / FONTS, day=DAY, time_limit=60)
+    assert paper.read_bytes().startswith(b"%PDF")
 
 
 @pytest.mark.slow

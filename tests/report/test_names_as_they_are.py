@@ -84,8 +84,20 @@ _DIGEST = re.compile(r"(?<=~)[0-9a-f]{8}\b|\b[0-9a-f]{64}\b")
 _ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
 
 
-@pytest.mark.parametrize("names", [LIKE_OPTIONS, LIKE_WORDS], ids=["options", "words"])
-@pytest.mark.parametrize("kind", hostile_results.RESULTS)
+# Each takes a second for every set of names.
+LONG = ("items", "lab-live", "overview", "scenarios")
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        *(pytest.param(kind, LIKE_OPTIONS, id=f"{kind}-options") for kind in hostile_results.RESULTS),
+        *(
+            pytest.param(kind, LIKE_WORDS, id=f"{kind}-words", marks=[pytest.mark.slow] if kind in LONG else [])
+            for kind in hostile_results.RESULTS
+        ),
+    ],
+)
 def test_a_name_stands_as_it_is(kind: str, names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     others = plain_of(names)
     plain, odd = forms(made(kind, others, monkeypatch)), forms(made(kind, names, monkeypatch))

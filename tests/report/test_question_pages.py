@@ -61,8 +61,8 @@ WHOLE = ("leaderboard", "scenarios")  # take seconds to be written and read: wit
 @pytest.mark.parametrize(
     ("kind", "n_tasks"),
     [
-        *((kind, 50) for kind in EXAMPLES if kind not in ("compare", "score", "overview")),
-        *(pytest.param(kind, N_TASKS, marks=pytest.mark.slow) for kind in WHOLE),
+        *((kind, 50) for kind in EXAMPLES if kind not in ("compare", "score", "items")),
+        *(pytest.param(kind, N_TASKS, marks=pytest.mark.slow) for kind in (*WHOLE, "items")),
     ],
 )
 def test_an_example_says_that_it_is_simulated_and_answers_in_one_line(
