@@ -11,8 +11,8 @@ import json
 import sys
 from typing import Any
 
-from benchmarks.cases import CASES, OURS
-from benchmarks.check import SLOWER, check, check_commands
+from benchmarks.cases import CASES, OURS, SLOWER
+from benchmarks.check import check, check_commands
 from benchmarks.runner import HERE, Row, laid_out, machine, measure, missing
 
 RESULTS = HERE / "results.json"

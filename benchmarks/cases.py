@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 OURS: Final = "evalstats-toolkit"
+SLOWER: Final = 1.5  # a ratio this many times smaller than the stored one is a regression
 NAMESAKE: Final = "evalstats"  # another project with our name; it needs an environment of its own
 
 # A function of `ours.py`, `peers.py` or `lme4.R`; or a command, whose first word is a program of the environment.

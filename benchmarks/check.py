@@ -9,12 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from benchmarks import commands
-from benchmarks.cases import CASES, OURS
+from benchmarks.cases import CASES, OURS, SLOWER
 from benchmarks.commands import QUICK
 from benchmarks.runner import measure
 
 Row = Mapping[str, Any]
-SLOWER: Final = 1.5  # a ratio this many times smaller than the stored one is a regression
 LESS_EXACT: Final = 10.0  # so is an error this many times the stored one, where it is larger than rounding
 ROUNDING: Final = 1e-6
 

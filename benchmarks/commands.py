@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+from benchmarks.page import write
 from benchmarks.runner import HERE, ROOT, Command, Row, laid_out
 
 _FLOOR: Final = """
@@ -293,8 +294,6 @@ def main() -> None:
 
 
 def _store(row: Row) -> None:
-    from benchmarks.page import write
-
     path = HERE / "results.json"
     stored = json.loads(path.read_text(encoding="utf-8"))
     kept = [each for each in stored["commands"] if each["command"] != row["command"]]

@@ -5,7 +5,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.cases import CASES, NAMESAKE, OURS, Case
+from benchmarks.cases import CASES, NAMESAKE, OURS, SLOWER, Case
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "speed.md"
@@ -53,8 +53,6 @@ def write(stored: Mapping[str, Any]) -> None:
 
 def text(stored: Mapping[str, Any]) -> str:
     """Return the page in Markdown."""
-    from benchmarks.check import SLOWER
-
     machine = stored["machine"]
     load = machine.get("load") or 0.0
     busy = (

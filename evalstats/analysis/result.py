@@ -693,13 +693,13 @@ def json_safe(value: object) -> Any:
         return {str(key): json_safe(part) for key, part in cast("Mapping[object, object]", value).items()}
     if isinstance(value, str | int):
         return value
+    if hasattr(value, "to_saved"):  # rows that are saved by columns
+        return json_safe(cast("Any", value).to_saved())
     if isinstance(value, Sequence | set | frozenset):
         return [json_safe(part) for part in cast("Sequence[object]", value)]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, date | datetime):
-        return value.isoformat()
-    return str(value)
+    return value.isoformat() if isinstance(value, date | datetime) else str(value)
 
 
 Role = Literal["headline", "check", "second interval", "other estimand", "sensitivity"]

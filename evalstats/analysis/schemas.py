@@ -28,18 +28,12 @@ def brief_schema() -> dict[str, Any]:
 def result_schema() -> dict[str, Any]:
     """Return the schema of `--format json` and of `Result.save()`; its version is that of evalstats."""
     types = [getattr(import_module(place), name) for name, place in RESULTS.items()]
-    elements: list[type] = []
 
     def saved_otherwise(kind: Any) -> dict[str, Any]:
-        # A result within another, or a sequence that is held in columns.
-        if kind is Result:
-            return {"$ref": "#"}
-        (element,) = get_args(kind.__orig_bases__[0])
-        elements.append(element)
-        return {"type": "array", "items": {"$ref": f"#/$defs/{element.__name__}"}}
+        # A result within another, or rows that are saved by columns.
+        return {"$ref": "#"} if kind is Result else kind.saved_schema()
 
     _, parts = msgspec.json.schema_components(types, schema_hook=saved_otherwise)
-    parts |= msgspec.json.schema_components(elements)[1]
     kinds = [
         {"required": ["result"], "properties": {"result": {"const": name}}, "$ref": f"#/$defs/{name}"}
         for name in RESULTS

@@ -7,8 +7,8 @@ import pytest
 from benchmarks import __main__ as program
 from benchmarks import check as checks
 from benchmarks import commands
-from benchmarks.cases import CASES, OURS
-from benchmarks.check import SLOWER, check, regressions
+from benchmarks.cases import CASES, OURS, SLOWER
+from benchmarks.check import check, regressions
 from benchmarks.page import FIGURE, PAGE, drawing, text
 
 STORED = json.loads(program.RESULTS.read_text(encoding="utf-8"))

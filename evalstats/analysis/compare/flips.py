@@ -105,21 +105,37 @@ class Flips(Sequence[Flip]):
         self._frame = pl.DataFrame(schema=_FLIPPED) if frame is None else frame
         self._of = of
 
+    def to_saved(self) -> dict[str, object]:
+        """Return them as columns for JSON, as `pandas.DataFrame` takes them; what is the same of all stands there once."""
+        whole = self._whole()
+        once = [name for name in _FLIPPED if name not in _ALWAYS_LISTED and is_constant(whole[name])]
+        return {
+            name: next(iter(values), None) if name in once else values
+            for name, values in whole.select(*_FLIPPED).to_dict(as_series=False).items()
+        }
+
     @classmethod
     def of_saved(cls, values: object) -> "Flips":
         """Return the flipped items that saved values hold."""
         import msgspec
 
-        rows = [
-            {name: getattr(flip, name) for name in _OF_FLIP}
-            | {
-                f"{side}_{name}": getattr(source, name, None)
-                for side, source in (("baseline", flip.baseline_source), ("candidate", flip.candidate_source))
-                for name in _OF_SOURCE
-            }
-            for flip in msgspec.convert(values, list[Flip])
-        ]
-        return cls(pl.DataFrame(rows, schema=_FLIPPED))
+        saved = msgspec.convert(values, dict[str, object])
+        n = len(msgspec.convert(saved.get("item"), list[str]))
+        columns: dict[str, list[Any]] = {}
+        for name, dtype in _FLIPPED.items():
+            part: Any = msgspec.convert(saved.get(name), _SAVED[dtype])
+            columns[name] = cast("list[Any]", part) if isinstance(part, list) else [part] * n
+        if unlike := [name for name, part in columns.items() if len(part) != n]:
+            raise msgspec.ValidationError(f"{unlike[0]} has {len(columns[unlike[0]])} values for {n} flipped items")
+        return cls(pl.DataFrame(columns, schema=_FLIPPED))
+
+    @staticmethod
+    def saved_schema() -> dict[str, object]:
+        """Return the JSON Schema of what `to_saved` returns."""
+        import msgspec
+
+        columns = {name: msgspec.json.schema(_SAVED[dtype]) for name, dtype in _FLIPPED.items()}
+        return {"type": "object", "properties": columns, "required": [*columns]}
 
     @overload
     def __getitem__(self, index: int) -> Flip: ...
@@ -229,6 +245,9 @@ _FLIPPED = {
     **dict.fromkeys(_OF_FLIP[4:], pl.Float64),
     **dict.fromkeys([f"{side}_{name}" for side in _SIDES for name in _OF_SOURCE], pl.String),
 }
+# What a column is saved as: a value each, or one for all.
+_SAVED = {pl.String: list[str | None] | str | None, pl.Float64: list[float | None] | float | None}
+_ALWAYS_LISTED = frozenset({"item", "baseline", "candidate"})
 
 
 def _flip(row: dict[str, Any]) -> Flip:

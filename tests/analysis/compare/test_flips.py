@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
 import evalstats as es
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.flips import Flips, RowSource, flipped_items
+from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.design.clusters import group_columns
 from evalstats.analysis.design.metric import Metric
+from evalstats.analysis.result import json_safe
+from evalstats.errors import InputError
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
@@ -170,6 +174,38 @@ def test_flips_in_columns_are_the_flips_one_by_one() -> None:
     assert again == result
     assert hash(again.flipped) == hash(flips)
     assert flips != flips[1:]
+
+
+def test_flips_are_saved_by_columns_and_what_is_the_same_of_all_once() -> None:
+    data = data_of(rows_of("a", [0.0, 1.0, 1.0, 0.0]), rows_of("b", [1.0, 0.0, 1.0, 1.0]))
+    result = compare(data, "a", "b")
+    saved = result.to_dict()["flipped"]
+    assert pd.DataFrame(saved)[["task", "item", "baseline", "candidate"]].to_dict("list") == {
+        "task": [""] * 3,
+        "item": [flip.item for flip in result.flipped],
+        "baseline": [0.0, 1.0, 0.0],
+        "candidate": [1.0, 0.0, 1.0],
+    }
+    assert saved["scenario"] is None
+    none = result.flipped[:0]
+    assert Flips.of_saved(json.loads(json.dumps(json_safe(none)))) == none
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("item", "q1", "Expected `array`"),
+        ("item", [None], "Expected `str`"),
+        ("baseline", ["much"], "Expected"),
+        ("candidate", [0.0] * 3, "candidate has 3 values for 4 flipped items"),
+    ],
+)
+def test_saved_flips_that_were_edited_are_refused(column: str, value: object, said: str) -> None:
+    data = data_of(rows_of("a", [0.0] * 4), rows_of("b", [1.0] * 4))
+    values = compare(data, "a", "b").to_dict()
+    values["flipped"][column] = value
+    with pytest.raises(InputError, match=said):
+        Comparison.from_dict(values)
 
 
 def test_losses_are_read_first_the_largest_and_surest_first_in_natural_order() -> None:

@@ -48,8 +48,7 @@ def values_of(result: Comparison) -> dict[str, Any]:
     found = result.to_dict()
     for side in (found["baseline"], found["candidate"]):
         del side["runs"], side["origin"]
-    for flip in found["flipped"]:
-        del flip["baseline_source"], flip["candidate_source"]
+    found["flipped"] = {name: part for name, part in found["flipped"].items() if "_" not in name}
     return {name: part for name, part in found.items() if name != "origin"}
 
 
