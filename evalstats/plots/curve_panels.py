@@ -64,7 +64,7 @@ def curves(
     ----------
     rows
         A row for each point: `x`, `estimate`; if known `conf_low`, `conf_high` (a band); and any of: `panel` (its title),
-        `line` (its name; at most six), `extrapolated` (dashed up to there, the point hollow; all lines are solid else).
+        `line` (its name; at most six).
     goals
         Level lines: `panel`, `estimate`, `words`.
     marks
@@ -95,16 +95,11 @@ def curves(
     )  # fmt: skip
     titles = x_title if isinstance(x_title, Mapping) else dict.fromkeys(panels, x_title)
 
-    solid = "extrapolated" in table.data
-    many = len(names) > 2 or solid
+    many = len(names) > 2
 
     def figure(sheet: Sheet) -> Canvas:
         font = sheet.font
-        keys = [
-            Key(name, _stroke(sheet, place, many=many, solid=solid), stroke=True)
-            for place, name in enumerate(names)
-            if name
-        ]
+        keys = [Key(name, _stroke(sheet, place, many=many), stroke=True) for place, name in enumerate(names) if name]
         found, notes = key_rows(keys, sheet.width, font), wrapped(note, sheet.width, SMALL * font)
         across = 1 if sheet.narrow else len(panels)
         each = (sheet.width - 2 * font * (across - 1)) / across
@@ -164,10 +159,9 @@ def _of_panel(table: Columns, name: str) -> Columns:
     return table.where([each == name for each in table.texts("panel")]) if "panel" in table.data else table
 
 
-def _stroke(sheet: Sheet | Canvas, place: int, *, many: bool, solid: bool = False) -> dict[str, Any]:
-    """Return how a line looks: with a mark of its own among many, and where dashes say that it is extrapolated."""
+def _stroke(sheet: Sheet | Canvas, place: int, *, many: bool) -> dict[str, Any]:
+    """Return how a line looks: with a mark of its own among many."""
     tone, dash, marker = _STROKES[place % len(_STROKES)]
-    dash = "solid" if solid else dash
     look: dict[str, Any] = {"color": tone_color(sheet.colors, tone), "linestyle": dash, "linewidth": 0.16 * sheet.font}
     return {**look, "marker": marker, "markersize": 0.42 * sheet.font} if many else look
 
@@ -212,10 +206,9 @@ def _draw_panel(panel: _CurvePanel) -> None:
         (inner + right) / 2, bottom + 2.2 * font, panel.x_title, align="center", letters=SMALL, color=colors.muted
     )
     ground = Ground(frame=(0.0, 0.0, right - 0.6 * font - inner, bottom - top))
-    solid = "extrapolated" in panel.table.data
-    many = len(panel.names) > 2 or solid
+    many = len(panel.names) > 2
     for line, own in panel.table.by("line"):
-        _draw_line(axes, own, _stroke(canvas, panel.names.index(line), many=many, solid=solid), ground, colors.surface)
+        _draw_line(axes, own, _stroke(canvas, panel.names.index(line), many=many), ground)
     _add_tooltips(axes, panel, ground, inner)
     _write_goals(axes, panel, ground)
     _write_marks(axes, panel, ground)
@@ -259,27 +252,18 @@ def _at(axes: Any, ground: Ground, x: float, y: float) -> tuple[float, float]:
     return across * ground.frame[2], up * ground.frame[3]
 
 
-def _draw_line(axes: Any, table: Columns, stroke: dict[str, Any], ground: Ground, hollow: str) -> None:
-    beyond = table.flags("extrapolated")
+def _draw_line(axes: Any, table: Columns, stroke: dict[str, Any], ground: Ground) -> None:
     order = sorted(
-        (x, y, both, more)
-        for x, y, both, more in zip(
-            table.numbers("x"), table.numbers("estimate"), table.intervals(), beyond, strict=True
-        )
+        (x, y, both)
+        for x, y, both in zip(table.numbers("x"), table.numbers("estimate"), table.intervals(), strict=True)
         if x is not None and y is not None
     )
-    banded = [(x, *both) for x, _, both, _ in order if both is not None]
+    banded = [(x, *both) for x, _, both in order if both is not None]
     if len(banded) > 1:
         xs, lows, highs = zip(*banded, strict=True)
         axes.fill_between(xs, lows, highs, color=stroke["color"], alpha=0.14, linewidth=0, zorder=0.8)
-    known = [(x, y) for x, y, _, more in order if not more]
-    far = [*known[-1:], *((x, y) for x, y, _, more in order if more)]
-    if known:
-        axes.plot(*zip(*known, strict=True), clip_on=False, zorder=3, **stroke)
-    if len(far) > len(known[-1:]):
-        dashed = {**stroke, "linestyle": (0, (3, 2)), "markerfacecolor": hollow}
-        axes.plot(*zip(*far, strict=True), clip_on=False, zorder=2.9, **dashed)
-    at = [_at(axes, ground, x, y) for x, y, _, _ in order]
+    axes.plot([x for x, _, _ in order], [y for _, y, _ in order], clip_on=False, zorder=3, **stroke)
+    at = [_at(axes, ground, x, y) for x, y, _ in order]
     ground.taken += [
         (min(a[0], b[0]) - 1, min(a[1], b[1]) - 1, max(a[0], b[0]) + 1, max(a[1], b[1]) + 1) for a, b in _halves(at)
     ]

@@ -1,4 +1,4 @@
-"""How reliable a system is over k trials of an item: pass^k and pass@k for the trials run, and extrapolated for some more."""
+"""How reliable a system is over k trials of an item: pass^k and pass@k for the trials run, and extrapolated where asked."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,6 @@ from evalstats.table.score_table import ScoreTable
 LACK_OF_FIT = 0.05
 _ANY_LAW = "any distribution of success rates"
 _EVERY_K = 8
-_BEYOND = (1.25, 1.5, 1.75, 2.0)
 _KINDS: tuple[PassKind, ...] = ("hat", "at")
 
 
@@ -36,18 +35,15 @@ class PassRow(Estimate):
         "hat": all of k trials succeed (pass^k). "at": any of k does (pass@k).
     k
         Trials of an item.
-    extrapolated
-        Whether k is more trials than every item was run, so that a beta-binomial model says it.
     """
 
     kind: PassKind
     k: int
-    extrapolated: bool = False
 
 
 @record
 class PassesByK:
-    """pass^k and pass@k by k, for the trials run and for up to twice as many.
+    """pass^k and pass@k by k, for the trials run.
 
     Attributes
     ----------
@@ -55,16 +51,10 @@ class PassesByK:
         Trials that every item was run.
     rows
         pass^k by k, then pass@k by k.
-    fit_p
-        p of the beta-binomial model for the counts at hand; None where it was not fitted, or nothing is left to check it by.
-    reason
-        Why nothing is extrapolated; None where it is.
     """
 
     n_trials: int
     rows: tuple[PassRow, ...]
-    fit_p: float | None = None
-    reason: str | None = None
 
     def of(self, kind: PassKind) -> tuple[PassRow, ...]:
         """Return the rows of one kind, by k."""
@@ -78,12 +68,11 @@ def reliability(
     *,
     conf_level: float,
     clusters: Sequence[Ints] = (),
-    extrapolate: bool = True,
 ) -> PassesByK | None:
     """Return pass^k and pass@k of one system from the trials and successes of its items, shape (n_items,) each.
 
     None where a score is not right or wrong, or some item was run once. `clusters` are codes of what items have in common,
-    one column at most; then nothing is extrapolated, since the law takes items as independent.
+    one column at most.
     """
     counted = metric.higher_is_better and metric.kind in ("binary", "proportion")
     if not counted or successes is None or trials.min() < 2 or len(clusters) > 1:
@@ -100,18 +89,7 @@ def reliability(
         for kind in _KINDS
         for k in some
     ]
-    if not extrapolate:
-        return PassesByK(n_trials=n, rows=tuple(rows))
-    wanted: list[tuple[PassKind, int]] = [
-        (kind, k) for kind in _KINDS for k in sorted({round(factor * n) for factor in _BEYOND} - {n})
-    ]
-    try:
-        found = extrapolated(trials, successes, wanted, conf_level=conf_level, clusters=codes)
-    except CannotAnswerError as error:
-        return PassesByK(n_trials=n, rows=tuple(rows), reason=str(error))
-    rows += [PassRow(**estimated(each.estimate), kind=each.kind, k=each.k, extrapolated=True) for each in found]
-    rows.sort(key=lambda row: (_KINDS.index(row.kind), row.k))
-    return PassesByK(n_trials=n, rows=tuple(rows), fit_p=found[0].fit_p)
+    return PassesByK(n_trials=n, rows=tuple(rows))
 
 
 def reliability_of_each(table: ScoreTable, *, clusters: Sequence[str], conf_level: float) -> tuple[PassesByK, ...]:
@@ -126,7 +104,6 @@ def reliability_of_each(table: ScoreTable, *, clusters: Sequence[str], conf_leve
             np.rint(table.total[:, j]).astype(np.int64),
             conf_level=conf_level,
             clusters=[each for each in codes if len(np.unique(each)) < len(each)],
-            extrapolate=False,
         )
         for j in range(len(table.names))
     ]
@@ -242,10 +219,8 @@ def reliability_figure(systems: Sequence[tuple[str, PassesByK | None]], conf_lev
     rows = [(name, row) for name, each in known for row in each.rows]
     several = len(known) > 1
     named = {"hat": "pass^k: all succeed", "at": "pass@k: any succeeds"}
-    beyond = any(row.extrapolated for _, row in rows)
     shown = shown_numbers([row for _, row in rows], 100)
     level = f"{100 * conf_level:g}% CI"
-    reasons = "".join(f"; nothing is extrapolated: {each.reason}" for _, each in known[:1] if each.reason)
     by_k: dict[tuple[str, int], dict[PassKind, PassRow]] = {}
     for name, row in rows:
         by_k.setdefault((name, row.k), {})[row.kind] = row
@@ -258,7 +233,6 @@ def reliability_figure(systems: Sequence[tuple[str, PassesByK | None]], conf_lev
             Column(title=level, kind="interval", scale=100),
             Column(title="pass@k (%)", kind="number", scale=100),
             Column(title=level, kind="interval", scale=100),
-            *((Column(title="Trials"),) if beyond else ()),
         ),
         rows=tuple(
             (
@@ -268,14 +242,12 @@ def reliability_figure(systems: Sequence[tuple[str, PassesByK | None]], conf_lev
                 own["hat"].ends,
                 own["at"].estimate,
                 own["at"].ends,
-                *(("extrapolated" if own["hat"].extrapolated else "run",) if beyond else ()),
             )
             for (name, k), own in by_k.items()
             if len(own) == len(_KINDS)  # a damaged file may lack one
         ),
-        caption=f"Chance that all, and any, of k trials of one item succeed; each interval is for its k alone{reasons}",
+        caption="Chance that all, and any, of k trials of one item succeed; each interval is for its k alone",
     )
-    law = "; dashed lines extrapolate beyond the trials run, by a beta-binomial model" if beyond else ""
     figure = Figure(
         id="reliability",
         plot="curves",
@@ -284,11 +256,10 @@ def reliability_figure(systems: Sequence[tuple[str, PassesByK | None]], conf_lev
             "line": [name if several else named.get(row.kind, "") for name, row in rows],
             "x": [row.k for _, row in rows],
             **{name: shown[name] for name in ("estimate", "conf_low", "conf_high")},
-            "extrapolated": [row.extrapolated for _, row in rows],
         },
         options={"x_title": "k, trials of an item", "limits": (0.0, 100.0), "percent": True},
-        alt=f"pass^k and pass@k of {and_list([name for name, _ in known])} for k up to {max(row.k for _, row in rows)}{law}.",
-        caption=f"Chance that all, and that any, of k trials succeed, with {level} for each k alone{law}{reasons}",
+        alt=f"pass^k and pass@k of {and_list([name for name, _ in known])} for k up to {max(row.k for _, row in rows)}.",
+        caption=f"Chance that all, and that any, of k trials succeed, with {level} for each k alone",
         table=table,
     )
     return (figure,)

@@ -200,7 +200,6 @@ def score(
             trials=trial_design([system], chosen, called=called, runs=runs, run_sd=run_sd),
             claim=None if against is None else claim_of(against, chosen, n=against_n, std_error=against_se),
             labels=labels,
-            extrapolate=len(systems) == 1,
             groups=groups,
         )
         for system, chosen in systems
@@ -254,7 +253,6 @@ def _score_alone(
     trials: TrialDesign,
     claim: Claim | None,
     labels: object | None,
-    extrapolate: bool,
     groups: Mapping[tuple[str, str], Sequence[str]],
 ) -> Score:
     over = [] if averaged["over"] is None else [data.factor(averaged["over"])]
@@ -309,7 +307,7 @@ def _score_alone(
     few = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {and_list(short, 3)}"
     others = _other_averages(data, table, clusters, trials, found=found, average=average, labels=scores.labels)
     counted = (scores.counts, scores.successes)
-    by_k = reliability(metric, *counted, conf_level=conf_level, clusters=scores.clusters, extrapolate=extrapolate)
+    by_k = reliability(metric, *counted, conf_level=conf_level, clusters=scores.clusters)
     return replace(
         found,
         average=words,
