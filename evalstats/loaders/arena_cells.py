@@ -30,6 +30,8 @@ _LABELS = {
     "b": ("b", _LETTERS),
     "left": ("a", _PLACES),
     "right": ("b", _PLACES),
+    ">": ("a", _VERDICTS),
+    "<": ("b", _VERDICTS),
     "a=b": ("tie", _VERDICTS),
     "b=a": ("tie", _VERDICTS),
     **{

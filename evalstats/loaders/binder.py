@@ -10,21 +10,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, combinations, product
+from itertools import chain, product, takewhile
 from math import ceil, floor
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from evalstats.errors import Option, together
-from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, side_in
 from evalstats.loaders.expressions import forecast_among, made_of_two, with_expressions
 from evalstats.loaders.published_columns import PublishedColumns, parted, published_in
 from evalstats.loaders.roles import (
     ANSWERED,
-    ANSWERS,
     ASKED,
     CALLED,
     ENDING,
@@ -34,7 +32,6 @@ from evalstats.loaders.roles import (
     SCORERS,
     SIDES,
     SURE,
-    are_sides,
     crossed_names,
     has_role_by_name,
     is_called_score,
@@ -48,9 +45,6 @@ from evalstats.loaders.sampled_column import (
     ASKED_FOR,
     COUNTED,
     GUESS,
-    ID_CHARS,
-    MOST_OF_ONE,
-    MOST_SIDES,
     NAME_CHARS,
     NOTHING_ASKED,
     AskedNames,
@@ -61,6 +55,7 @@ from evalstats.loaders.sampled_column import (
     repeats_told_apart,
 )
 from evalstats.loaders.values import NO_VALUE
+from evalstats.loaders.voted_columns import votes_in
 from evalstats.schema.columns import KEYS, is_answer, is_partition_by_name
 
 # Of the rows that are looked at the first ones stand together in the file.
@@ -75,10 +70,6 @@ _SOMEBODY: Final = frozenset(
 )
 # These questions need two systems at least.
 _COMPARE: Final = frozenset({"compare", "leaderboard"})
-# A column that is not called like a winner says who won where either side did.
-_EITHER_WINS: Final = frozenset({"a", "b"})
-# What may be answered is no side of a vote.
-_OPTIONS: Final = frozenset({"choice", "choices", "option", "options"})
 _Row = TypeVar("_Row")
 _CORE: Final = frozenset({"item", "score", "model"})
 _KEY: Final = frozenset(KEYS["outcomes"])
@@ -175,8 +166,8 @@ def assigned(
     ]
     if not found:
         return [NOTHING_FITS]
-    if given is None and (votes := _votes(found, asked)):
-        return [votes]
+    if given is None and (votes := votes_in(found, of_votes=asked.question == "arena")):
+        return [Assignment(options=votes.options, is_sure=votes.is_sure)]
     fits = _Table(found, asked, given or ColumnMap(), together).fits()
     # Nothing being an item and numbers in each row count as an item and a score by name.
     board = published_in(*parted(columns, records)) if "item" not in (given or ColumnMap()).columns else ""
@@ -195,73 +186,6 @@ def assigned(
     most = max((fit.weight for fit in fits if not fit.published), default=0.0)
     near = {fit.options: replace(fit, is_sure=False) for fit in reversed(rivals) if fit.weight > most - 1}
     return [replace(best, options=sure, is_sure=is_sure), *reversed(near.values())]
-
-
-def _votes(columns: Sequence[SampledColumn], asked: AskedNames) -> Assignment | None:
-    """Return how a table of votes is read, by the names of its two sides and who won, or by what the cells say; None for none.
-
-    It is sure where systems meet again and again, and each cell of a column that is called like it says who won. Where
-    that is not sure, and no column has the usual name of a winner, only a question about votes takes one for it.
-    """
-    of_votes = asked.question == "arena"
-    by_words = {column.words: column for column in columns}
-    told = next((c for name in ROLES["rater"].names if (c := by_words.get(name))), None)
-    item = next((column for column in columns if column.is_complete and column.words in ASKED), None)
-    beside = [f"{role}={column.source}" for role, column in (("rater", told), ("item", item)) if column is not None]
-    for column in columns:
-        if "winner" in column.tokens and (lost := by_words.get(column.words.replace("winner", "loser"))):
-            return Assignment(options=(f"winner={column.source}", f"loser={lost.source}", *beside))
-    names = [
-        c
-        for c in columns
-        if c.cells and c.scored < 1 and c.chars < ID_CHARS and _OPTIONS.isdisjoint(c.tokens)
-        if (ANSWERS | JUDGES).isdisjoint(c.tokens) or (c.holds_models and JUDGES.isdisjoint(c.tokens))
-    ]
-    for pair in combinations(names, 2):
-        if not are_sides(*(column.words for column in pair)):
-            continue
-        ends = [column.words.rpartition("_")[2] for column in pair]
-        scores = [[c for c in columns if c.is_measured and c.words.endswith(f"score_{end}")] for end in ends]
-        others = [column for column in columns if column not in (*pair, *scores[0], *scores[1])]
-        # Which answer is right is no vote.
-        others = [column for column in others if {"correct", "gold", "expected", "truth"}.isdisjoint(column.tokens)]
-        called = [column for column in others if column.named("winner")]
-        winner = max(called, key=lambda c: c.named("winner"), default=None)
-        # Two answers to choose from differ from row to row, and which of them is right is no vote.
-        met = pair[0].levels | pair[1].levels
-        systems = 3 * len(met) <= len(pair[0].values) and not any(map(is_score, met))
-        if winner is None and (systems or pair[0].levels & pair[1].levels):
-            winner = next((column for column in others if _outcomes(column, pair) >= _EITHER_WINS), None)
-        if winner is not None or all(scores):
-            won = winner.source if winner is not None else f"{scores[0][0].source}>{scores[1][0].source}"
-            options = (f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *beside)
-            plainly = winner in called and ANSWERS.isdisjoint(winner.tokens) and bool(_outcomes(winner, pair))
-            is_sure = systems and plainly and all(c.is_complete for c in pair)
-            if of_votes or is_sure or winner is None or winner.named("winner") == 1:
-                return Assignment(options=options, is_sure=is_sure)
-    # Of three columns of names one may say which of the others won, whatever they are called.
-    few = [column for column in names if 4 * len(column.levels) <= len(column.values) > MOST_OF_ONE][:MOST_SIDES]
-    for first, second in combinations(few, 2):
-        for winner in few if of_votes else ():
-            apart = first.values != winner.values != second.values != first.values
-            if apart and _outcomes(winner, (first, second), by_name=True) >= _EITHER_WINS:
-                won = (f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *beside)
-                return Assignment(options=won)
-    return None
-
-
-def _outcomes(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn], *, by_name: bool = False) -> set[str]:
-    """Return who won by a column's cells: labels of sides, names of their columns, or what stands there; none if one is other.
-
-    With `by_name` only what stands there wins.
-    """
-    called = {} if by_name else {sides[0].name: "a", sides[1].name: "b"}
-    found: set[str | None] = set()
-    for value, first, second in zip(column.values, sides[0].values, sides[1].values, strict=True):
-        if value:
-            won = called.get(value) or labelled(value, first or "", second or "").outcome
-            found.add(None if by_name and won in _EITHER_WINS and value not in {first, second} else won)
-    return set() if None in found else cast("set[str]", found)
 
 
 Weighed = tuple[float, SampledColumn | None]
@@ -685,24 +609,23 @@ class _Table:
         by_model = [column for column in numbers if names_a_model(column.name)]
         by_side = [column for column in numbers if SIDES & column.tokens]
         by_side = by_side if len({SIDES & column.tokens for column in by_side}) == len(by_side) else []
-        # What is called like the score of a side is the score of another one: `rag_score` beside `baseline_score`.
-        tails = {c.words.removeprefix(side) for c in by_side for side in SIDES if c.words.startswith(f"{side}_")}
-        tail = tails.pop() if len(tails) == 1 else ""
-        by_side = [c for c in numbers if c.words.endswith(tail)] if tail else by_side
-        # Scores of one kind may be of a system each where the question needs several: `bm25_recall`, `dense_recall`.
-        called = [c for c in numbers if c.named("score")] if self.compares else []
+        # Scores of one kind may be of a system each beside that of a side, or where the question needs several systems:
+        # `rag_score`, `baseline_score`.
+        called = [c for c in numbers if c.named("score")]
         ends = {c.words.rpartition("_")[2] for c in called}
-        by_kind = called if len(ends) == 1 and all(c.words not in ROLES["score"].names for c in called) else []
+        of_a_kind = len(ends) == 1 and ends.isdisjoint(c.words for c in called)
+        by_kind = called if of_a_kind and (by_side or self.compares) else []
+        by_side = by_side if not by_kind else by_kind if by_side else []
         by_row = any(weight >= SURE for weight, _ in self.models)
         others = any(column is not None and column not in numbers for _, column in self.models)
-        long = any(c.named("score") for c in numbers) or by_row
-        head = _shared_start([c.words for c in by_side]) if by_side and not tail else ""
+        long = bool(called) or by_row
+        head, tail = _shared_ends([c.words for c in by_side])
         named_so = len(by_side) == 2 and {c.words.removeprefix(head).removesuffix(tail) for c in by_side} <= SIDES
         named_so = named_so and not (by_row if head or tail else long)
         for weight, columns in (
             (ASKED_FOR + 1, wanted),
             (2.0, by_model),
-            (2.0 if named_so else 1.7 if tail else 1.4, by_side),
+            (2.0 if named_so else 1.7 if by_kind else 1.4, by_side),
             (1.2, by_kind),
             (1.6 if by_model else 0.95, numbers),
         ):
@@ -719,7 +642,7 @@ class _Table:
         if called == "judges" and {*names} == self.pairs:
             return ",".join(self.crossed[1])
         if called != "score" and self.asked.sides.isdisjoint(names):
-            head, tail = _shared_start(names), _shared_start([name[::-1] for name in names])[::-1]
+            head, tail = _shared_ends(names)
             alike = [c.name for c in self.columns if side_in(c.name, [f"{head}*{tail}"])]
             inside = head.endswith(".") and not tail and not names_a_model(head)
             if alike == names and (inside or (called == "models" and is_called_score(f"{head} {tail}"))):
@@ -768,16 +691,18 @@ def _is_another_side(column: SampledColumn, sides: Sequence[SampledColumn]) -> b
     )
 
 
-def _shared_start(names: Sequence[str]) -> str:
-    """Return what all names begin with, up to where a part of them ends.
+def _shared_ends(names: Sequence[str]) -> tuple[str, str]:
+    """Return what all names begin and end with, up to where a part of them ends.
 
-    >>> _shared_start(["score_gpt-4", "score_gpt-4o"]), _shared_start(["gpt-4", "gpt-4o"])
-    ('score_', '')
+    >>> _shared_ends(["score_gpt-4", "score_gpt-4o"]), _shared_ends(["old_f1", "new_f1"]), _shared_ends([])
+    (('score_', ''), ('', '_f1'), ('', ''))
     """
-    n_same = next(
-        (k for k, letters in enumerate(zip(*names, strict=False)) if len({*letters}) > 1), min(map(len, names))
-    )
-    return _PARTED.sub("", names[0][:n_same])
+
+    def start(texts: Sequence[str]) -> str:
+        same = takewhile(lambda letters: len({*letters}) == 1, zip(*texts, strict=False))
+        return _PARTED.sub("", "".join(letters[0] for letters in same))
+
+    return start(names), start([name[::-1] for name in names])[::-1]
 
 
 def _vary_in(column: SampledColumn, groups: Sequence[SampledColumn]) -> bool:

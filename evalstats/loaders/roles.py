@@ -225,13 +225,14 @@ def are_sides(first: str, second: str) -> bool:
 
     >>> are_sides("model_a", "model_b"), are_sides("left_bot", "right_bot"), are_sides("model1", "model2")
     (True, True, True)
-    >>> are_sides("model_a", "model_c"), are_sides("question", "answer")
-    (False, False)
+    >>> are_sides("fighter_a_name", "fighter_b_name"), are_sides("model_a", "model_c"), are_sides("question", "answer")
+    (True, False, False)
     """
-    either = [
-        (re.sub(rf"{one}$|^{one}(?=_)", "", first), re.sub(rf"{two}$|^{two}(?=_)", "", second)) for one, two in _EITHER
+    without = [
+        [re.sub(rf"{side}$|(?<![^_]){side}(?=_)", "", name) for side, name in zip(sides, (first, second), strict=True)]
+        for sides in _EITHER
     ]
-    return any(one == two != first and two != second for one, two in either)
+    return any(one == two != first and two != second for one, two in without)
 
 
 def names_a_model(text: str) -> bool:

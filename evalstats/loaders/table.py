@@ -161,9 +161,10 @@ class TableLoader(SingleFileLoader):
 
 
 def fault_of(path: Path, column_map: ColumnMap) -> str:
-    """Say why a file cannot be read as a table with a map; "" where it can."""
+    """Say why a file cannot be read as a table or as votes with a map; "" where it can."""
+    loader = VOTES.with_columns(column_map) if {*OF_VOTES} & {*column_map.columns} else TableLoader(column_map)
     try:
-        for _ in TableLoader(column_map).read(with_digest(Source(path=path))):
+        for _ in loader.read(with_digest(Source(path=path))):
             pass
     except (InputError, OSError) as error:
         return str(error).removeprefix(f"{path}: ")

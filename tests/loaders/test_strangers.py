@@ -83,6 +83,39 @@ def test_votes_between_systems_that_meet_again_open_whatever_they_are_called(tmp
     assert "from_votes(table, model_a='left', model_b='right', winner='preference')" in said
 
 
+def test_the_two_whom_a_document_names_are_the_sides_of_its_votes(tmp_path: Path) -> None:
+    rows = [{"id": f"q{k}", "winner": ("A", "B", "TIE")[k % 3]} for k in range(12)]
+    fighters = {f"fighter_{side}": {"model": name} for side, name in zip("ab", SIDES, strict=True)}
+    (path := tmp_path / "v.json").write_text(json.dumps({**fighters, "results": rows}))
+    votes = read(path, question="arena").comparisons
+    assert votes.select("model_a", "model_b", "outcome").row(1) == (*SIDES, "b")
+
+
+def test_two_whom_only_the_winner_names_are_the_sides(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    won = ("tuned", "base", "tie")
+    path.write_text("prompt,base_vs_tuned\n" + "".join(f"why {k}?,{won[k % 3]}\n" for k in range(12)))
+    votes = read(path, question="arena").comparisons
+    assert votes.select("model_a", "model_b", "outcome").rows()[:3] == [
+        ("base", "tuned", outcome) for outcome in ("b", "a", "tie")
+    ]
+    with pytest.raises(InputError):
+        read(path, question="compare")
+    path.write_text("prompt,verdict\n" + "".join(f"why {k}?,{'keep' if k % 2 else 'drop'}\n" for k in range(12)))
+    with pytest.raises(InputError):
+        read(path, question="arena")
+
+
+def test_more_and_less_are_who_won(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text("text.1.by,text.2.by,rating\n" + "".join(f"x,y,{'<>='[k % 3]}\n" for k in range(12)))
+    offer = ["model_a=text.1.by", "model_b=text.2.by", "winner=rating"]
+    with pytest.raises(InputError, match=" ".join(f"--map {each}" for each in offer)):
+        read(path, question="arena")
+    votes = read(path, column_map=ColumnMap.from_options(offer)).comparisons
+    assert votes["outcome"].to_list()[:3] == ["b", "a", "tie"]
+
+
 @pytest.mark.parametrize(
     "row",
     ["option {k},choice {k},A", "yes,no,A", "one,two,A"],

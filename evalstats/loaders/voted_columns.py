@@ -1,0 +1,104 @@
+"""Columns of votes in a table that nobody declared: two sides and who won, by their names and by what their cells say."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Final, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from evalstats.loaders.arena_cells import labelled
+from evalstats.loaders.roles import ANSWERS, ASKED, JUDGES, ROLES, are_sides
+from evalstats.loaders.sampled_column import ID_CHARS, MOST_OF_ONE, MOST_SIDES, SampledColumn, is_score
+
+# A column that is not called like a winner says who won where either side did.
+_EITHER_WINS: Final = frozenset({"a", "b"})
+# What may be answered is no side of a vote.
+_OPTIONS: Final = frozenset({"choice", "choices", "option", "options"})
+
+
+class VotedColumns(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a column map that read votes, and whether nothing else may be meant."""
+
+    options: tuple[str, ...]
+    is_sure: bool = False
+
+
+def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> VotedColumns | None:
+    """Return how a table of votes is read, by the names of its two sides and who won, or by what the cells say; None for none.
+
+    It is sure where systems meet again and again, and each cell of a column that is called like it says who won. Where
+    that is not sure, and no column has the usual name of a winner, only a question about votes takes one for it (`of_votes`).
+
+    >>> rows = [{"prompt": f"q{k}", "old_vs_new": ("old", "new", "tie")[k % 3]} for k in range(9)]
+    >>> votes_in([SampledColumn(name, rows) for name in rows[0]], of_votes=True).options
+    ('model_a=@new', 'model_b=@old', 'winner=old_vs_new', 'item=prompt')
+    """
+    by_words = {column.words: column for column in columns}
+    told = next((c for name in ROLES["rater"].names if (c := by_words.get(name))), None)
+    item = next((column for column in columns if column.is_complete and column.words in ASKED), None)
+    beside = [f"{role}={column.source}" for role, column in (("rater", told), ("item", item)) if column is not None]
+    for column in columns:
+        if "winner" in column.tokens and (lost := by_words.get(column.words.replace("winner", "loser"))):
+            return VotedColumns(options=(f"winner={column.source}", f"loser={lost.source}", *beside))
+    names = [
+        c
+        for c in columns
+        if c.cells and c.scored < 1 and c.chars < ID_CHARS and _OPTIONS.isdisjoint(c.tokens)
+        if (ANSWERS | JUDGES).isdisjoint(c.tokens) or (c.holds_models and JUDGES.isdisjoint(c.tokens))
+    ]
+    for pair in combinations(names, 2):
+        if not are_sides(*(column.words for column in pair)):
+            continue
+        ends = [column.words.rpartition("_")[2] for column in pair]
+        scores = [[c for c in columns if c.is_measured and c.words.endswith(f"score_{end}")] for end in ends]
+        others = [column for column in columns if column not in (*pair, *scores[0], *scores[1])]
+        # Which answer is right is no vote.
+        others = [column for column in others if {"correct", "gold", "expected", "truth"}.isdisjoint(column.tokens)]
+        called = [column for column in others if column.named("winner")]
+        winner = max(called, key=lambda c: c.named("winner"), default=None)
+        # Two answers to choose from differ from row to row, and which of them is right is no vote.
+        met = pair[0].levels | pair[1].levels
+        systems = 3 * len(met) <= len(pair[0].values) and not any(map(is_score, met))
+        if winner is None and (systems or pair[0].levels & pair[1].levels):
+            winner = next((column for column in others if _outcomes(column, pair) >= _EITHER_WINS), None)
+        if winner is not None or all(scores):
+            won = winner.source if winner is not None else f"{scores[0][0].source}>{scores[1][0].source}"
+            options = (f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *beside)
+            plainly = winner in called and ANSWERS.isdisjoint(winner.tokens) and bool(_outcomes(winner, pair))
+            is_sure = systems and plainly and all(c.is_complete for c in pair)
+            if of_votes or is_sure or winner is None or winner.named("winner") == 1:
+                return VotedColumns(options=options, is_sure=is_sure)
+    # Of three columns of names one may say which of the others won, whatever they are called.
+    few = [column for column in names if 4 * len(column.levels) <= len(column.values) > MOST_OF_ONE][:MOST_SIDES]
+    for first, second in combinations(few, 2):
+        for winner in few if of_votes else ():
+            apart = first.values != winner.values != second.values != first.values
+            if apart and _outcomes(winner, (first, second), by_name=True) >= _EITHER_WINS:
+                won = (f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *beside)
+                return VotedColumns(options=won)
+    between = (_between_two(column) for column in names if of_votes)
+    return next((replace(each, options=(*each.options, *beside)) for each in between if each is not None), None)
+
+
+def _between_two(winner: SampledColumn) -> VotedColumns | None:
+    """Return the two sides that no column names: the only names that a column of winners has."""
+    named = sorted(level for level in winner.levels if not (is_score(level) or labelled(level, "", "").outcome))
+    if len(named) != 2 or not (winner.named("winner") == 1 or "vs" in winner.tokens):
+        return None
+    options = (f"model_a=@{named[0]}", f"model_b=@{named[1]}", f"winner={winner.source}")
+    return VotedColumns(options=options, is_sure=winner.is_complete)
+
+
+def _outcomes(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn], *, by_name: bool = False) -> set[str]:
+    """Return who won by a column's cells: labels of sides, names of their columns, or what stands there; none if one is other.
+
+    With `by_name` only what stands there wins.
+    """
+    called = {} if by_name else {sides[0].name: "a", sides[1].name: "b"}
+    found: set[str | None] = set()
+    for value, first, second in zip(column.values, sides[0].values, sides[1].values, strict=True):
+        if value:
+            won = called.get(value) or labelled(value, first or "", second or "").outcome
+            found.add(None if by_name and won in _EITHER_WINS and value not in {first, second} else won)
+    return set() if None in found else cast("set[str]", found)
