@@ -18,7 +18,7 @@ import polars as pl
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
 from evalstats.schema.columns import STATUSES, GlossaryColumn
-from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, coded, in_utc, time_of_number
+from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, coded, in_utc, is_constant, time_of_number
 
 # Letter grades and words that harnesses use for right and wrong.
 _LETTERS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -337,7 +337,7 @@ def scores_of(
     >>> scores_of(pl.Series(["54.0%", "3/5", "yes", "54"]), percent=True).number.to_list()
     [54.0, 60.0, 100.0, 54.0]
     """
-    if not labels and (number := _finite(values)) is not None:
+    if not (labels and len(values)) and (number := _finite(values)) is not None:
         nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
         return ScoreValues(number, nothing, nothing, pl.Series([False]).new_from_index(0, len(values)))
     first, codes = coded(values.to_frame())  # what holds of a level holds of all its rows
@@ -368,7 +368,9 @@ def scores_of(
         pl.Series(state, dtype=pl.String),
         unread & plain,
     )
-    return ScoreValues(*(part.gather(codes) for part in found))
+    return ScoreValues(
+        *(part.new_from_index(0, len(codes)) if is_constant(part) else part.gather(codes) for part in found)
+    )
 
 
 def percent_score(text: str) -> float | None:
