@@ -183,12 +183,13 @@ def _at_once(raw: bytes, line: int, delimiter: str, n_columns: int) -> tuple[pl.
     n_delimiters = len(raw) - n_kept - len(quotes) + n_doubled - n_breaks - n_returns
     if frame.height != len(places) or n_delimiters != len(places) * (n_columns - 1):
         return None
-    n_spaces = int(np.count_nonzero(marks == ord(" ")))
-    is_plain = raw.isascii() and np.count_nonzero(marks <= ord(" ")) == n_plain + n_spaces
+    is_plain = raw.isascii() and np.count_nonzero(marks < ord(" ")) == n_plain
     if not is_plain or frame.height != n_lines or (quote is not None and delimiter <= " "):
         return _stripped(frame), places, n_lines
     ends = pl.all().str.starts_with(" ") | pl.all().str.ends_with(" ")
-    blank = [name for name, found in frame.select(ends.any()).row(0, named=True).items() if found] if n_spaces else []
+    blank = (
+        [name for name, found in frame.select(ends.any()).row(0, named=True).items() if found] if b" " in raw else []
+    )
     if len(quotes) and (quotes[1::2] == quotes[::2] + 1).any():
         blank = frame.columns
     return _stripped(frame, blank) if blank else frame, places, n_lines
