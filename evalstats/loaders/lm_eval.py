@@ -13,6 +13,7 @@ the documents are the same, it does not matter which of them another run calls t
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -53,6 +54,7 @@ FIXED_KEYS: Final = frozenset(
     }
 )  # fmt: skip
 # Of these what is read; documents and requests are passed over.
+_NO_FIELD: Final = re.compile(r'["\\\x00-\x1f]')  # in the name of a field of a typed record
 USED: Final = ("doc_id", "doc_hash", "prompt_hash", "filter", "metrics", "resps")
 LOG_LIKELIHOOD: Final = "loglikelihood"
 _HASH_SHOWN: Final = 16
@@ -388,7 +390,7 @@ def _outcomes(path: Path, source: Source, reader: LmEvalSamples) -> Iterator[Fra
     """Yield the outcomes of a file; a place in one that stands beside the results is named with that file.
 
     Samples are decoded with the metrics that the first of them lists. From where one lists others, or none as in older files,
-    they are read whole.
+    and where no field may be called so, they are read whole.
     """
     head = read_head(path)
     if head.shape == "empty":  # as a run leaves it that was stopped
@@ -399,7 +401,8 @@ def _outcomes(path: Path, source: Source, reader: LmEvalSamples) -> Iterator[Fra
         blocks = _Samples(Source(path=path), record_of(["metrics"], []), at=(".",)).blocks()
         first = next((RecordBlock(block).at("metrics")[0] for block in blocks), None)
     listed, n_read = _texts_in(first), 0
-    for whole in (False, True) if listed else (True,):
+    typed = bool(listed) and not any(map(_NO_FIELD.search, listed))
+    for whole in (False, True) if typed else (True,):
         record = dict[str, Any] if whole else record_of(USED, listed)
         records = _Samples(Source(path=path), record, at=(".",), called="samples")
         n_before = n_read

@@ -392,6 +392,11 @@ def test_samples_that_list_other_metrics_than_the_first_are_read_whole(tmp_path:
     ]
 
 
+def test_a_metric_may_be_called_as_no_field_of_a_record_may(tmp_path: Path) -> None:
+    write_run(tmp_path, results({"t": {}}), {"t": [sample(0, **{'a"c\\': 1.0})]})
+    assert load(tmp_path).outcomes.select("metric", "score").rows() == [('a"c\\', 1.0)]
+
+
 def test_a_sample_whose_metrics_are_no_list_has_the_scores_that_it_holds(tmp_path: Path) -> None:
     write_run(tmp_path, results({"t": {}}), {"t": [sample(0, acc=1.0), sample(1, acc=0.0) | {"metrics": "acc"}]})
     assert load(tmp_path).outcomes.select("metric", "score").rows() == [("acc", 1.0), ("acc", 0.0)]
