@@ -141,7 +141,7 @@ def cautions(
         *as_notes("fit", tails),
         *board.kinds.notes("weakens"),
         *as_notes("comparability", _one_run_twice(board, found)),
-        *_own_scores(lines),
+        *_own_scores(lines, found.warnings),
     )
 
 
@@ -349,10 +349,11 @@ def _could_turn(better: LeaderboardRow, worse: LeaderboardRow, asked: RankingOpt
     return lead <= half_width if many_missing else lead < 0
 
 
-def _own_scores(lines: Sequence[LeaderboardRow]) -> list[Note]:
-    """Gather what is noted of single scores, each thing said once."""
+def _own_scores(lines: Sequence[LeaderboardRow], known: Sequence[str]) -> list[Note]:
+    """Gather what is noted of single scores and not of the whole board, each thing said once."""
     names: dict[Note, list[str]] = {}
     for row in lines:
         for note in row.notes:
-            names.setdefault(note, []).append(row.name)
+            if note.text not in known:
+                names.setdefault(note, []).append(row.name)
     return [replace(note, text=f"Score of {and_list(who, _NAMED)}: {note.text}") for note, who in names.items()]

@@ -41,7 +41,9 @@ def document(result: Score | Scores) -> Document:
 
 
 def _of_one(result: Score) -> Document:
-    test, asked = result.against, asked_direction(result.direction)
+    test = result.against
+    # A score alone is read the same way whichever is better.
+    asked = [] if test is None else asked_direction(result.direction)
     number = words = ""
     if test is not None:
         unit = "pp" if result.unit == "%" else result.unit

@@ -647,6 +647,11 @@ def test_two_models_agree_with_each_others_sets(scores: np.ndarray) -> None:
     assert len(found.pairs) == 1
 
 
+def test_few_items_are_told_of_the_board_and_not_of_each_score_again() -> None:
+    found = leaderboard(data_of(*(rows_of(name, [0.7, 0.8, 0.6, 0.9, 0.75], metric="f1") for name in "ab")))
+    assert [text for text in told(found) if "Only 5 items" in text] == ["Only 5 items: no method is reliable below 10"]
+
+
 def test_ten_items_are_enough_and_are_called_few() -> None:
     found = leaderboard(board(binary(10, [3.0, -3.0], seed=1)))
     assert found.n_items == 10

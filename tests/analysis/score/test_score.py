@@ -183,3 +183,10 @@ def test_a_table_whose_scores_are_all_empty_says_so() -> None:
     )
     with pytest.raises(CannotAnswerError, match="no row of 'score' has a score, of 2"):
         score(from_frame(rows, item="item", model="model", score="score"))
+
+
+def test_which_way_is_better_is_asked_only_where_it_decides() -> None:
+    """A score alone reads the same; above or below a claim is good or bad."""
+    data = data_of(rows_of("bot", [0.0] * 50, metric="harmful"))
+    assert "lower better" not in one(data, "bot").document().headline
+    assert "is lower better?" in one(data, "bot", against=0.2).document().headline
