@@ -330,7 +330,7 @@ def run(
     try:
         for result in drive(read, askers, out, limits, settings=asked, rules=fail_on or ()):
             where = f"{result.n_items:,} of {min(limits.budget, len(read)):,} items"
-            shown = f"{scaled(result.estimate, result.scale, sign=True)} {result.unit}".rstrip()
+            shown = f"{scaled(result.estimate, result.scale, 1, sign=True)} {result.unit}".rstrip()
             ends = interval_words(result.conf_low, result.conf_high, result.scale)
             say(f"{where}: {shown}, {ends}, {result.verdict}", quiet=quiet)
     except KeyboardInterrupt:

@@ -424,17 +424,16 @@ def refuse_unpaired(table: ScoreTable) -> None:
         return
     present = [table.items.filter(pl.Series(seen)) for seen in table.seen.T]
     sides = [
-        f"{name!r} has {items.height:,} {'item' if items.height == 1 else 'items'}, {int(scored.sum())} of them scored"
-        f"{''.join(f' (such as {label!r})' for label in table.labels(seen, 1))}"
-        for name, items, scored, seen in zip(table.names, present, table.scored.T, table.seen.T, strict=True)
+        f"{name!r} scored {int(scored.sum()):,}{''.join(f' (such as {label!r})' for label in table.labels(seen, 1))}"
+        for name, scored, seen in zip(table.names, table.scored.T, table.seen.T, strict=True)
     ]
     both = int(table.seen.all(axis=1).sum())
     key = [name for name in ITEM_KEY if name in table.items.columns]
     alike = ids_nearly_alike(present[0].select(key), present[1].select(key))
     unpaired = f"if they are different users or items, say so: {Option('paired', value=False)}"
     raise NothingSharedError(
-        f"there is no item that both sides scored: {'; '.join(sides)}; {both:,} "
-        f"{'item' if both == 1 else 'items'} are on both sides; {alike or unpaired}"
+        f"there is no item that both sides scored: {', '.join(sides)}"
+        f"{f'; {both:,} are on both sides, without a score on one' if both else ''}; {alike or unpaired}"
     )
 
 

@@ -206,6 +206,8 @@ def only_two(
     others = [name for name in held if not {name, name.rpartition("/")[2]} & {*names}]
     if len(held) != 2 or len(others) != 2 - sum(name is not None for name in names):
         advice = f"name two of them: {together(Option('baseline', blank='NAME'), Option('candidate', blank='NAME'))}"
+        if len(held) == 1:
+            advice = "give the results of the other side too"
         if not held and data.comparisons.height:
             raise InputError(f"{where} holds votes and no scores: they rank models, which the question arena answers")
         if not held and data.aggregates.height:

@@ -396,7 +396,7 @@ def test_repetitions_and_amounts_are_nothing_to_compare(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     rows = [f"q{i},run{k},{(7 * i + k) % 23},{(i + k) % 2}" for i in range(20) for k in range(3)]
     path.write_text("\n".join(["sample,run,n_messages,correct", *rows]))
-    with pytest.raises(InputError, match=r"1 system \(t\); name two of them"):
+    with pytest.raises(InputError, match=r"1 system \(t\); give the results of the other side too"):
         run("compare", path)
 
 

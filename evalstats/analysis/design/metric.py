@@ -273,7 +273,7 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *,
         with_metric = outcomes.filter(pl.col("metric") == metric)
         if not with_metric.height:
             raise InputError(
-                f"there is no metric {metric!r}; there are {quoted_list(outcomes['metric'])}{_as_column(data, metric)}"
+                f"there is no metric {metric!r}; the data have {quoted_list(outcomes['metric'])}{_as_column(data, metric)}"
             )
         outcomes = with_metric
     benchmarks: list[str] = levels_of(outcomes["benchmark"])

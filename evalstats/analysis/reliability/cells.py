@@ -140,7 +140,7 @@ def _metrics(
         for name in levels_of(having["benchmark"])
     ]
     if not found:
-        raise InputError(f"there is no metric {metric!r}; there are {quoted_list(rows['metric'])}")
+        raise InputError(f"there is no metric {metric!r}; the data have {quoted_list(rows['metric'])}")
     first = found[0]
     for each in found[1:]:
         if (each.bounds, each.higher_is_better) != (first.bounds, first.higher_is_better):

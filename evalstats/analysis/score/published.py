@@ -54,7 +54,7 @@ def published_score(data: EvalData, name: str | None, asked: GivenOptions) -> Sc
         for own in [of_benchmark.filter(pl.col("metric") == metric)]
     ]
     if not chosen:
-        raise InputError(f"there is no metric {asked.metric!r}; there are {quoted_list(rows['metric'])}")
+        raise InputError(f"there is no metric {asked.metric!r}; the data have {quoted_list(rows['metric'])}")
     found = [score for own, metric in chosen for score in _scores(data, own, metric, asked, derived)]
     check_claim([row.about for row in found], asked.against, asked.against_n, asked.against_se)
     if asked.against is not None and all(row.conf_low is None for row in found):

@@ -477,7 +477,7 @@ def test_a_column_that_could_be_a_metric_is_named_with_the_map_that_makes_it_one
     data = es.from_frame(rows, item="item", score="correct", model="model")
     with pytest.raises(InputError, match=r"column 'cost' is a metric too .* score=\['correct', 'cost'\]"):
         es.compare(data, "a", "b", metric="cost")
-    with pytest.raises(InputError, match=r"there are 'correct'$"):
+    with pytest.raises(InputError, match=r"the data have 'correct'$"):
         es.compare(data, "a", "b", metric="speed")
 
 
