@@ -290,7 +290,7 @@ def names_itself(answers: pl.Series, *, plain: bool) -> pl.Series:
         alone = pl.Series([each if isinstance(each, str) else None for each in cells], dtype=pl.String)
         return _marked(talks, talks.is_not_null(), tells_its_name).fill_null(names_itself(alone, plain=plain))
     text = answers if answers.dtype == pl.String else answers.clear(len(answers)).cast(pl.String)
-    text = text.set((text.str.strip_chars() == "").fill_null(value=False), None)
+    text = text.set(~text.str.contains(r"\S").fill_null(value=True), None)
     is_known = ~text.str.contains("chars removed]", literal=True)
     if not plain:
         is_known &= text.str.contains("assistant", literal=True)

@@ -51,7 +51,7 @@ from evalstats.loaders.values import (
     units_of_times,
 )
 from evalstats.schema.columns import COMPARISONS, column_names
-from evalstats.schema.tables import coded, columns_of_rows, levels_of
+from evalstats.schema.tables import at_codes, coded, columns_of_rows, levels_of
 
 # Stand for the two models where a label is read apart from its row.
 _FIRST, _SECOND = "\x00a", "\x00b"
@@ -85,7 +85,7 @@ def _outcomes(found: Sequence[VoteOutcome], codes: npt.NDArray[np.int64]) -> dic
     reading = {"outcome": "outcome", "strength": "strength", "status_reason": "reason", "value_raw": "raw"}
     made = {name: [getattr(winner, field) for winner in found] for name, field in reading.items()}
     made["status"] = ["unscored" if winner.outcome is None else "scored" for winner in found]
-    return {name: pl.Series(name, texts, dtype=pl.String).gather(codes) for name, texts in made.items()}
+    return {name: at_codes(pl.Series(name, texts, dtype=pl.String), codes) for name, texts in made.items()}
 
 
 def _by_label(label: str | None, named: str | None) -> VoteOutcome:

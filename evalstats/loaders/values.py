@@ -18,7 +18,7 @@ import polars as pl
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
 from evalstats.schema.columns import STATUSES, GlossaryColumn
-from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, coded, in_utc, is_constant, time_of_number
+from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, at_codes, coded, in_utc, time_of_number
 
 # Letter grades and words that harnesses use for right and wrong.
 _LETTERS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -337,7 +337,7 @@ def scores_of(
     >>> scores_of(pl.Series(["54.0%", "3/5", "yes", "54"]), percent=True).number.to_list()
     [54.0, 60.0, 100.0, 54.0]
     """
-    if not (labels and len(values)) and (number := _finite(values)) is not None:
+    if not labels and (number := _finite(values)) is not None:
         nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
         return ScoreValues(number, nothing, nothing, pl.Series([False]).new_from_index(0, len(values)))
     first, codes = coded(values.to_frame())  # what holds of a level holds of all its rows
@@ -368,9 +368,7 @@ def scores_of(
         pl.Series(state, dtype=pl.String),
         unread & plain,
     )
-    return ScoreValues(
-        *(part.new_from_index(0, len(codes)) if is_constant(part) else part.gather(codes) for part in found)
-    )
+    return ScoreValues(*(at_codes(part, codes) for part in found))
 
 
 def percent_score(text: str) -> float | None:
@@ -414,9 +412,10 @@ def units_of_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     else:
         numeric = values.dtype.is_numeric()
         number = values.cast(pl.Float64, strict=False) if numeric else pl.Series([None] * len(values), dtype=pl.Float64)
-        units = pl.Series(["seconds"]).new_from_index(0, len(values))
-        for unit, limit, _ in reversed(_UNITS):
-            units = units.set((number.abs() >= limit).fill_null(value=False), unit)
+        size, unit = pl.lit(number.abs()), pl.lit("seconds")
+        for name, limit, _ in reversed(_UNITS):
+            unit = pl.when(size >= limit).then(pl.lit(name)).otherwise(unit)
+        units = pl.select(unit).to_series()
         read = time_of_number(number).cast(TIME)
         read = read.set(~read.is_between(_FIRST_TIME, _LAST_TIME).fill_null(value=True), None)
     return read, units.set(read.is_null(), None)
@@ -424,13 +423,14 @@ def units_of_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 def _text_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Read times in text: in the common forms as a whole, in any other one by one."""
-    text = pl.col("text")
-    patterns = {"count": _COUNT, "common": _ISO_TIME, "zoned": _ZONE}
-    shapes = (text.str.contains(pattern).fill_null(value=False).alias(name) for name, pattern in patterns.items())
-    seen = values.alias("text").to_frame().with_columns(shapes)
-    counts, zoned = seen["count"], seen["zoned"]
+    counts = values.str.contains(_COUNT).fill_null(value=False)
     if counts.all():
         return units_of_times(values.cast(pl.Float64))
+    text = pl.col("text")
+    patterns = {"common": _ISO_TIME, "zoned": _ZONE}
+    shapes = (text.str.contains(pattern).fill_null(value=False).alias(name) for name, pattern in patterns.items())
+    seen = values.alias("text").to_frame().with_columns(shapes)
+    zoned = seen["zoned"]
     plain = pl.when("common").then(text).str.replace(" ", "T", literal=True)
     ways: list[pl.Expr] = []
     if not zoned.all():

@@ -472,6 +472,11 @@ def coded(frame: pl.DataFrame) -> tuple[pl.Series, npt.NDArray[np.int64]]:
     return first, order.to_numpy().astype(np.int64)[np.searchsorted(in_order, hashes.to_numpy())]
 
 
+def at_codes(levels: pl.Series, codes: npt.NDArray[np.int64]) -> pl.Series:
+    """Return the level of each code; most often they are all alike, and none need be looked up."""
+    return levels.new_from_index(0, len(codes)) if len(codes) and is_constant(levels) else levels.gather(codes)
+
+
 def parts_of(column: pl.Series) -> list[str]:
     """Return the different texts in a column of lists, sorted.
 
