@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -60,14 +60,19 @@ def _advance(char: str, font: str) -> float:
     return face.load_char(ord(char)).linearHoriAdvance / 65536 / 100
 
 
+@lru_cache(maxsize=4096)
+def _ems(text: str, font: str) -> float:
+    """Return the width of a line in ems: a layout asks for that of the same names at many sizes."""
+    return sum(_advance(char, font) for char in text)
+
+
 def text_width(text: str, font: float, *, bold: bool = False) -> float:
     """Return how many pixels a line of text takes at most.
 
     >>> round(text_width("abcd", 10), 1)
     26.0
     """
-    face = _font(bold=bold)
-    return _ROOM * font * sum(_advance(char, face) for char in text)
+    return _ROOM * font * _ems(text, _font(bold=bold))
 
 
 def fitted(text: str, room: float, font: float, *, head: float = 0.5, bold: bool = False) -> str:
