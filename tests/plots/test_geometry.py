@@ -13,10 +13,10 @@ from tests.plots.gallery import ALIKE, GALLERY, POINTS
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph .* missing from font:UserWarning")
 
-# Ordinary axes, small ones, low ones, upright ones.
+# Small axes, ordinary ones, low ones, upright ones.
 AXES = (
-    (6.4, 4.8),
     (4, 2.5),
+    pytest.param((6.4, 4.8), marks=pytest.mark.slow),
     pytest.param((10, 3), marks=pytest.mark.slow),
     pytest.param((3.2, 4), marks=pytest.mark.slow),
 )

@@ -85,7 +85,13 @@ def test_titles_and_labels_set_afterwards_are_in_the_picture() -> None:
     assert_words_stand_apart(figure)
 
 
-@pytest.mark.parametrize("name", GALLERY)
+# One of each module that lays figures out.
+LAID_OUT = {"differences", "critical", "cells", "bars", "sequence", "timeline", "raincloud", "frontier"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[] if each in LAID_OUT else [pytest.mark.slow]) for each in GALLERY]
+)
 def test_a_figure_that_is_resized_is_laid_out_anew(name: str) -> None:
     figure = GALLERY[name](size=(9, 6))
     figure.set_size_inches(5, 4.5)
@@ -95,9 +101,8 @@ def test_a_figure_that_is_resized_is_laid_out_anew(name: str) -> None:
 
 @pytest.mark.parametrize("layout", ["constrained", pytest.param("tight", marks=pytest.mark.slow)])
 def test_a_layout_engine_may_move_axes_and_what_others_drew_stays(layout: str) -> None:
-    figure = Figure(figsize=(11, 8), layout=layout)
-    axes = figure.subplots(2, 2).flat
-    for ax, name in zip(axes, ("differences", "points", "cells", "ranks"), strict=True):
+    figure = Figure(figsize=(11, 4), layout=layout)
+    for ax, name in zip(figure.subplots(1, 2), ("cells", "ranks"), strict=True):
         ax.set_title(name)
         own = ax.text(0, 0, "mine")
         GALLERY[name](ax=ax)
