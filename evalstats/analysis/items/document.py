@@ -42,18 +42,26 @@ def document(result: ItemReport) -> Document:
     return Document(
         kind="items",
         title=f"Which items tell models apart{placed(result.benchmark)}, and would fewer do?",
-        label="curves only" if form is None else "short form" if gains else "no gain",
+        label="too few models" if form is None else "short form" if gains else "no gain",
         tone="good" if gains else "caution",
         headline=_headline(result),
         number="" if form is None else with_unit(number(form.estimate * result.scale, 1), result.unit),
         number_words="" if form is None else _against_random(form, result),
         interval=None if form is None else _drawn(form, result),
-        scope=f"{plural(result.n_items, 'item')} that all {plural(result.n_models, 'model')} answered; {result.metric}",
+        scope=_scope(result),
         answer=_answer(result),
         notes=result.notes,
         actions=tuple(_actions(result, turned)),
         evidence=_evidence(result, turned),
         method=_method(result),
+    )
+
+
+def _scope(result: ItemReport) -> str:
+    n = sum(row.share in (0.0, 1.0) for row in result.rows)
+    alike = f"; {plural(n, 'item')} on which all score alike {conjugate(n, 'tell')} none apart" if n else ""
+    return (
+        f"{plural(result.n_items, 'item')} that all {plural(result.n_models, 'model')} answered; {result.metric}{alike}"
     )
 
 
@@ -139,7 +147,7 @@ def _new_table(result: ItemReport) -> Table:
 def _headline(result: ItemReport) -> str:
     form = result.form
     if form is None:
-        return f"Whether fewer items would do is not known: {result.sizes_reason}"
+        return result.sizes_reason or ""
     chosen = plural(form.size, "chosen item")
     if not _gains(form):
         return f"{chosen} {conjugate(form.size, 'tell')} a new model's score no better than random ones"
@@ -165,7 +173,8 @@ def _against_random(form: SizeRow, result: ItemReport) -> str:
 def _answer(result: ItemReport) -> tuple[Block, ...]:
     families = (Text(text=f"{_families_headline(result)}."),) if result.families else ()
     if not result.sizes:
-        return families
+        slopes = "The steeper the curve of an item, the better it tells models apart; the CSV has all slopes with their errors."
+        return (*families, Text(text=slopes))
     table = Table(
         id="sizes",
         columns=(

@@ -286,7 +286,9 @@ def items(
     errors: tuple[SizeError, ...] = ()
     reason = None
     if len(table.names) < FEWEST_MODELS:
-        reason = f"{plural(len(table.names), 'model')} are too few to leave some out; {FEWEST_MODELS} are needed"
+        reason = (
+            f"{FEWEST_MODELS} models are needed to say whether fewer items would do, and there are {len(table.names)}"
+        )
     else:
         errors = form_errors(
             right,

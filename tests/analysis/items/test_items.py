@@ -381,9 +381,14 @@ def test_graded_scores_are_refused() -> None:
 def test_few_models_have_curves_and_no_error() -> None:
     found = es.items(_rows(n_models=7))
     assert found.sizes == ()
-    assert "7 models are too few" in str(found.sizes_reason)
-    with pytest.raises(es.InputError, match="7 models are too few"):
+    assert "10 models are needed" in str(found.sizes_reason)
+    with pytest.raises(es.InputError, match=r"10 models are needed .*, and there are 7"):
         found.predicted(_rows(n_models=1))
+    # What is known of items all the same: which tell nothing apart, and where the slopes of the others are.
+    alike = sum(row.share in (0.0, 1.0) for row in found.rows)
+    document = found.document()
+    assert f"{alike} items on which all score alike tell none apart" in document.scope
+    assert "the CSV has all slopes" in document.answer[0].text
 
 
 def test_items_that_some_model_lacks_are_left_out_and_counted() -> None:
