@@ -25,7 +25,7 @@ _TAIL: Final = struct.Struct("<I4s")
 # Values of a column that is written out take this much each, at least; the view of a text takes twice as much.
 _CELL_BYTES: Final = 8
 _MAX_DEPTH: Final = 32
-_BLOCKS_READ: Final = 10  # blocks that are read at once, where they are small: some 1,000,000 rows
+_BLOCKS_READ: Final = 4  # blocks that are read at once, where they are small: some 400,000 rows
 _INSTEAD: Final = "write the file again in smaller row groups, or, if you trust it,"
 # Kinds of values in the compact protocol, and fields of the footer's structures by their numbers there.
 _TRUE, _FALSE, _BYTE, _NUMBER, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 4, 7, 8, 9, 10, 12
