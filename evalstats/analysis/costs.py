@@ -117,7 +117,7 @@ def item_amounts(rows: pl.DataFrame, items: pl.DataFrame) -> dict[str, Floats]:
     merged = {name: (pl.col(SUM_OF + name), pl.col(COUNT_OF + name)) for name in COSTS if SUM_OF + name in rows.columns}
     held = [name for name in COSTS if name in rows.columns and rows[name].null_count() < rows.height]
     have = [name for name in COSTS if name in merged or name in held]
-    nothing = np.full(items.height, np.nan)
+    nothing = np.broadcast_to(np.nan, items.height)
     if not have:
         return dict.fromkeys(COSTS, nothing)
     shares = {name: total.sum() / number.sum() for name, (total, number) in merged.items()}

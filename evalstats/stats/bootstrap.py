@@ -472,16 +472,21 @@ def percentile_ends(values: FloatArray, tail: float) -> tuple[float, float]:
 
 def lattice_law(values: FloatArray, low: float, step: float) -> SumLaw | None:
     """Return the exact law of the sum of n draws from values at low + k step; None where it would be too long."""
-    n, steps = values.size, values - low
-    steps /= step
-    np.rint(steps, out=steps)
-    first, span, _ = _window(steps, n, float(steps.max()))
+    n, width = values.size, round((float(values.max()) - low) / step) + 1
+    if width > _LONGEST_LATTICE:
+        return None
+    counts, at_once = np.zeros(width, dtype=np.int64), max(width, _DIVIDED_AT_ONCE)
+    for start in range(0, n, at_once):
+        steps = np.rint((values[start : start + at_once] - low) / step)
+        counts += np.bincount(steps.astype(np.int64), minlength=width)
+    points = np.arange(width)
+    mean = float(counts @ points) / n
+    first, span, _ = _window(mean, float(counts @ np.square(points - mean)) / n, n, width - 1.0)
     length = fast_length(math.ceil(span) + 1)
     if length > _LONGEST_LATTICE:
         return None
-    centre = round(float(steps.mean()))
-    counts = np.bincount(steps.astype(np.int64))
-    wrapped = np.bincount((np.arange(counts.size) - centre) % length, weights=counts, minlength=length) / n
+    centre = round(mean)
+    wrapped = np.bincount((points - centre) % length, weights=counts, minlength=length) / n
     mass = _convolved(wrapped, n)
     first = math.floor(first)
     return SumLaw(start=n * low + step * first, step=step, mass=np.roll(mass, -((first - n * centre) % length)))
@@ -496,7 +501,7 @@ def grid_law(values: FloatArray) -> SumLaw:
     """
     n, low = values.size, float(values.min())
     offsets = values - low
-    first, span, std_error = _window(offsets, n, float(offsets.max()))
+    first, span, std_error = _window(float(offsets.mean()), float(offsets.var()), n, float(offsets.max()))
     slack = _SLACK * min(n, 200)
     points = fast_length(math.ceil(_CELLS_PER_SE * span / std_error) + 2 * slack)
     step = span / (points - 2 * slack)
@@ -526,9 +531,8 @@ def _spread(offset: FloatArray, cell: np.ndarray) -> FloatArray:
     return placed
 
 
-def _window(offsets: FloatArray, n: int, largest: float) -> tuple[float, float, float]:
-    """Return start and length of a range that holds the sum but for 2e-20, by Bernstein's bound, and its std_error."""
-    mean, variance = float(offsets.mean()), float(offsets.var())
+def _window(mean: float, variance: float, n: int, largest: float) -> tuple[float, float, float]:
+    """Return start and length of a range that holds the sum of n draws but for 2e-20, by Bernstein's bound, and its std_error."""
     std_error = math.sqrt(n * variance)
     linear = _TAIL * largest / 3.0
     reach = linear + math.sqrt(linear**2 + 2.0 * _TAIL * n * variance)

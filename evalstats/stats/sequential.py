@@ -180,7 +180,7 @@ def order_drift(values: ArrayLike, *, sizes: ArrayLike | None = None) -> Drift |
         return None
     shares = as_sizes(sizes, v.size)
     strayed, scale = _strayed(v, shares)
-    distance, half = float(np.abs(strayed).max()) / scale, v.size // 2
+    distance, half = max(float(strayed.max()), -float(strayed.min())) / scale, v.size // 2
     return Drift(
         p_value=positive_p(float(special.kolmogorov(distance))),
         first_half=float(np.average(v[:half], weights=shares[:half])),

@@ -595,22 +595,15 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         cause="harness errors" if only_errors else "",
     )
     trials = replace(design.trials, shared=False)
-    sides: list[Score] = []
-    for j in (0, 1):
+
+    def side_score(j: int) -> Score:
         side = paired.select(j)
         own = item_scores(side, design.clusters, trials, average=design.average)
         if design.labels is not None and found.labels is not None:
             own = replace(own, labels=design.labels.of_side(j, found.labels.tuning))
-        sides.append(
-            score_of(
-                own,
-                side,
-                design.data,
-                clusters=design.clusters,
-                conf_level=design.conf_level,
-                trials=trials,
-            )
-        )
+        return score_of(own, side, design.data, clusters=design.clusters, conf_level=design.conf_level, trials=trials)
+
+    sides = (side_score(0), side_score(1))
     clusters = tuple(label_of(name, design.data.factor_names()) for name in design.clusters)
     average = plain_average(design.data, paired.items, design.clusters)
     # Effect sizes take every item alike, which an average over levels does not; with labels they are the judge's.

@@ -106,7 +106,7 @@ class PairedScores:
     def differences(self) -> Floats:
         """Candidate minus baseline; differences that differ by rounding alone are one number."""
         d = self.candidate - self.baseline
-        size = max(float(np.abs(self.baseline).max(initial=0)), float(np.abs(self.candidate).max(initial=0)))
+        size = max(float(end) for side in (self.baseline, self.candidate) for end in (side.max(), -side.min()))
         return np.full_like(d, d.mean()) if 0 < np.ptp(d) <= _ROUNDING * size else d
 
 

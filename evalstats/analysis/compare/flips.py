@@ -386,12 +386,14 @@ class ItemSpread:
 
 def item_spread(paired: ScoreTable) -> ItemSpread | None:
     """Return how the differences of items lie; None of right-or-wrong scores, of few items, and where they hardly vary."""
+    if paired.metric.kind in MAY_FLIP or len(paired) < _FEWEST_ITEMS:
+        return None
     differences = paired.column(1) - paired.column(0)
     largest = float(np.abs(differences).max(initial=0.0))
     # Ten digits of the largest, whatever the unit: what differs by less is rounding.
     digits = _DIGITS - 1 - math.floor(math.log10(largest)) if largest else 0
     values, counts = np.unique(differences.round(digits), return_counts=True)
-    if paired.metric.kind in MAY_FLIP or differences.size < _FEWEST_ITEMS or values.size < _FEWEST_VALUES:
+    if values.size < _FEWEST_VALUES:
         return None
     higher, lower = (int(counts[part].sum()) for part in (values > 0, values < 0))
     if values.size > _MOST_VALUES:

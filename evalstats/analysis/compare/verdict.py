@@ -434,7 +434,8 @@ def picked_notes(design: PairedDesign, found: Difference, verdict: Verdict) -> t
     if verdict not in ("better", "worse") or p is None:
         return ()
     own = (pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name) & pl.col("score").is_not_null()
-    order = data.filter(own).group_by("system").agg(pl.col("score").mean()).sort("score")["system"].to_list()
+    means = data.lazy().filter(own).group_by("system").agg(pl.col("score").mean())  # lazily, no other column is copied
+    order = means.sort("score").collect()["system"].to_list()
     others = len(order) - 1
     if others < 2 or not {*design.names} <= {*order} or others * p <= 1 - design.conf_level:
         return ()

@@ -450,7 +450,7 @@ def item_scores(
     return ItemScores(
         metric=table.metric,
         means=table.column(0),
-        counts=table.counts()[0][:, 0].copy(),
+        counts=table.counts()[0][:, 0],
         clusters=tuple(each for each in codes if len(np.unique(each)) < len(each)),
         strata=strata,
         # An item's pass^k has no such part.

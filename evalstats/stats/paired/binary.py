@@ -71,8 +71,8 @@ class PairedCounts:
     def from_scores(cls, baseline: ArrayLike, candidate: ArrayLike) -> Self:
         """Count the table from two arrays of 0 and 1, shape (n_items,), in the same order of items."""
         a, b = as_values(baseline, "baseline scores"), as_values(candidate, "candidate scores")
-        cells = np.bincount((2 * a + b).astype(np.int64), minlength=4)
-        return cls(both=int(cells[3]), only_candidate=int(cells[1]), only_baseline=int(cells[2]), neither=int(cells[0]))
+        n, right, other, both = a.size, int(a.sum()), int(b.sum()), int(a @ b)
+        return cls(both=both, only_candidate=other - both, only_baseline=right - both, neither=n - right - other + both)
 
 
 def tango(counts: PairedCounts, *, conf_level: float = 0.95) -> IntervalEstimate:

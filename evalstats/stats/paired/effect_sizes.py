@@ -139,11 +139,12 @@ def superiority(
     """
     d = as_values(differences, "differences")
     level = check_level(conf_level)
-    signs = np.where(np.abs(d) > _TIE * float(np.abs(d).max()), np.sign(d), 0.0)
+    tie = _TIE * max(float(d.max()), -float(d.min()))
+    above, below = d > tie, d < -tie
     if clusters is not None:
-        found = variance_matched_wilson(0.5 + 0.5 * signs, conf_level=level, clusters=clusters)
+        found = variance_matched_wilson(0.5 + 0.5 * above - 0.5 * below, conf_level=level, clusters=clusters)
         return replace(found, method=f"probability of superiority, {found.method}")
-    won, lost = int(np.count_nonzero(signs > 0)), int(np.count_nonzero(signs < 0))
+    won, lost = int(np.count_nonzero(above)), int(np.count_nonzero(below))
     shares = tango(PairedCounts(0, won, lost, d.size - won - lost), conf_level=level)
     return IntervalEstimate(
         estimate=0.5 + 0.5 * shares.estimate,

@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import fft, stats
 
+from evalstats.stats import bootstrap
 from evalstats.stats.bootstrap import (
     _all_multiples,
     _bracket,
@@ -147,6 +148,15 @@ def test_a_lattice_keeps_its_accuracy_over_many_draws():
     assert law.mass == pytest.approx(stats.binom.pmf(points, n, 0.75), abs=5e-14)
 
 
+def test_values_on_a_lattice_may_be_counted_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch):
+    values = 0.25 * np.random.default_rng(8).integers(-3, 9, size=500)
+    whole = lattice_law(values, float(values.min()), 0.25)
+    monkeypatch.setattr(bootstrap, "_DIVIDED_AT_ONCE", 7)
+    parts = lattice_law(values, float(values.min()), 0.25)
+    assert (parts.start, parts.step) == (whole.start, whole.step)
+    np.testing.assert_array_equal(parts.mass, whole.mass)
+
+
 def test_a_lattice_too_long_to_transform_is_laid_on_a_grid():
     steps = np.zeros(100)
     steps[:30] = 2.0**20 - np.arange(30.0)
@@ -159,7 +169,7 @@ def test_a_lattice_too_long_to_transform_is_laid_on_a_grid():
 @pytest.mark.parametrize(("n", "right"), [(60_000, 40_000), (60_000, 3), (2_000, 700)])
 def test_the_window_is_where_bernsteins_bound_falls_to_1e_20(n, right):
     values = np.repeat([0.0, 1.0], [n - right, right])
-    start, length, std_error = _window(values, n, 1.0)
+    start, length, std_error = _window(values.mean(), values.var(), n, 1.0)
     assert std_error == pytest.approx(values.std() * math.sqrt(n))
     assert start + 0.5 * length == pytest.approx(right)
     reach = 0.5 * length
@@ -170,7 +180,7 @@ def test_the_window_is_where_bernsteins_bound_falls_to_1e_20(n, right):
 
 def test_a_window_is_never_longer_than_the_sums_that_there_are():
     values = np.repeat([0.0, 3.0], [10, 20])
-    assert _window(values, 30, 3.0)[:2] == (0.0, 90.0)
+    assert _window(values.mean(), values.var(), 30, 3.0)[:2] == (0.0, 90.0)
 
 
 def test_the_unit_of_values_changes_neither_the_grid_nor_its_law():
