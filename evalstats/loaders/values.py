@@ -190,7 +190,7 @@ def first_line(value: object) -> str:
     >>> first_line("APIError: 500\n  at line 3"), first_line(None)
     ('APIError: 500', '')
     """
-    return (as_text(value) or "").strip().partition("\n")[0][:_LINE_CHARS]
+    return "" if value is None else (as_text(value) or "").strip().partition("\n")[0][:_LINE_CHARS]
 
 
 def user_turns(messages: object) -> int | None:

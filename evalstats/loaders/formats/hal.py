@@ -52,7 +52,6 @@ def _rows(run: _Run, file: FormatFile[_Run]) -> Iterator[Sample]:
             shared: Row = {
                 "run": name,
                 "item": as_text(task),
-                "trial": file.trial(name, task),
                 "locator": f"raw_eval_results.{task}",
             }
             shared["latency_s"] = as_amount(get(results.latencies, task, "total_time"))
@@ -82,5 +81,6 @@ FORMAT: Final = Format(
     rows=_rows,
     at=(".",),
     called="runs",
+    repeated=True,
     metrics={"success": HEADLINE},
 )

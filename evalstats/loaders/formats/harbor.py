@@ -52,7 +52,6 @@ def _rows(record: _Trial, file: FormatFile[_Trial]) -> Iterator[Sample]:
     common: Row = {
         "run": run,
         "item": record.task_name,
-        "trial": file.trial(run, record.task_name),
         "latency_s": (ended - begun).total_seconds() if begun and ended else None,
         "cost_usd": usage.cost_usd,
         "input_tokens": usage.n_input_tokens,
@@ -105,6 +104,7 @@ FORMAT: Final = Format(
     rows=_rows,
     at=(".",),
     called="trials",
+    repeated=True,
     grouped=by_folder(1),
     counts={
         "{n} rewards are errors: the harness failed, or left no reward; Harbor's own mean counts them as 0": FAILED

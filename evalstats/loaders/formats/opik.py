@@ -5,25 +5,53 @@ scores are metrics, assertions are right or wrong. The page writes "-" where an 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, Final
 
-from evalstats.loaders.format import OBJECT, RECORDS, UNSCORED, Format, FormatFile, Sample, Sign
-from evalstats.loaders.record_columns import InEvery, number, verdict
-from evalstats.loaders.rows import Row, Said, held, item_of, unscored
-from evalstats.loaders.values import as_text, dicts, get
+import polars as pl
+
+from evalstats.loaders.format import OBJECT, RECORDS, UNSCORED, Format, FormatFile, Sign
+from evalstats.loaders.record_columns import number, verdict
+from evalstats.loaders.rows import Row, Said, held, item_of, score_of, unscored
+from evalstats.loaders.values import as_text, get
 
 _TABLE: Final = (*RECORDS, "text")
 _COLUMN: Final = re.compile(r"(?:(?P<experiment>.+)\.)?feedback_scores\.(?P<metric>.+)", re.DOTALL)
 _DATASET: Final = "dataset."
-_NO_SCORE: Final = unscored("there is no score")
 
 File = FormatFile[dict[str, Any]]
 
 
-def _rows(record: Row, file: File) -> Iterator[Sample]:
-    """Return the scores of an item, of one experiment or of several side by side."""
-    return _item(record, file) if "dataset_item_id" in record else _columns(record, file)
+def _items(records: list[Row], file: File) -> tuple[Sequence[Row], pl.Series]:
+    """Return items with their scores: what a page exports has those of each experiment in columns."""
+    if records and "dataset_item_id" in records[0]:
+        return records, file.locators
+    found: list[Row] = []
+    places: list[str] = []
+    for record in file.one_by_one(records):
+        item = as_text(record.get("id")) or item_of(
+            {name: record[name] for name in record if name.startswith(_DATASET)}
+        )
+        if item is None:
+            file.leave_out("neither id nor columns of the dataset")
+            continue
+        of: dict[str | None, list[Row]] = {}
+        for name, value in record.items():
+            column = _COLUMN.fullmatch(name)
+            if column is not None and value is not None and name.removesuffix("_reason") not in {*record} - {name}:
+                of.setdefault(column["experiment"], []).append({"name": column["metric"], "value": value})
+        for experiment, scores in of.items():
+            found.append({"dataset_item_id": item, "experiment": experiment, "feedback_scores": scores})
+        places += [file.locator] * len(of)
+    return found, pl.Series(places, dtype=pl.String)
+
+
+def _said(value: object) -> Said:
+    """Read a score, which may be text, or whether an assertion passed."""
+    said = verdict(value) if isinstance(value, bool) else number(value)
+    if (score := score_of(said)) is not None:
+        return score
+    return unscored("there is no score", held(value)) if value == "-" else said
 
 
 def _finish(file: File) -> None:
@@ -34,47 +62,6 @@ def _finish(file: File) -> None:
         run.update(model=model or name, system=name)
     if name and not model:
         file.unnamed(name)
-
-
-def _item(record: Row, file: File) -> Iterator[Sample]:
-    item = as_text(record.get("dataset_item_id"))
-    if not item:
-        file.leave_out("no dataset_item_id")
-        return
-    common: Row = {
-        "run": file.run(file.source.called, "all"),
-        "item": item,
-        "trial": file.trial(item),
-    }
-    outcomes: dict[str, Said] = {}
-    for score in dicts(record.get("feedback_scores")):
-        if metric := as_text(score.get("name")):
-            outcomes[metric] = number(score.get("value"))
-    for assertion in dicts(record.get("assertion_results")):
-        if metric := as_text(assertion.get("value")):
-            outcomes[metric] = verdict(assertion.get("passed"))
-    yield common, [*outcomes.items()] or InEvery(_NO_SCORE)
-
-
-def _columns(record: Row, file: File) -> Iterator[Sample]:
-    asked = {name: value for name, value in record.items() if name.startswith(_DATASET)}
-    item = as_text(record.get("id")) or item_of(asked)
-    if item is None:
-        file.leave_out("neither id nor columns of the dataset")
-        return
-    of: dict[str | None, list[tuple[str, Said]]] = {}
-    for name, value in record.items():
-        column = _COLUMN.fullmatch(name)
-        if column is None or value is None or name.removesuffix("_reason") in {*record} - {name}:
-            continue
-        outcome = number(value)
-        if isinstance(outcome, dict):
-            is_score = outcome["status"] == "scored"
-            outcome = {**(_NO_SCORE if value == "-" else outcome), "value_raw": None if is_score else held(value)}
-        of.setdefault(column["experiment"], []).append((column["metric"], outcome))
-    trial = file.trial(item)
-    for experiment, outcomes in of.items():
-        yield {"run": file.run(experiment), "item": item, "trial": trial}, outcomes
 
 
 FORMAT: Final = Format(
@@ -90,7 +77,12 @@ FORMAT: Final = Format(
         Sign("id", text=("feedback_scores.", "evaluation_task."), shapes=_TABLE, confidence=0.85),
     ),
     record=dict[str, Any],
-    rows=_rows,
+    inner=_items,
+    fields={"item": "dataset_item_id", "model": "experiment"},
+    scores={"*": "feedback_scores.*name.value | assertion_results.*value.passed"},
+    reads=_said,
+    about=lambda file: {"model": file.source.called, "parts": ("all",)} if file.members else {},
+    repeated=True,
     finish=_finish,
     at=("items",),
     keep=("experiment",),

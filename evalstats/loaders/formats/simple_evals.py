@@ -52,7 +52,7 @@ def _rows(results: dict[str, Any], file: FormatFile[Any]) -> Iterator[Sample]:
             continue
         refused = bool(messages) and messages[-1].get("content") == _REFUSED
         outcome = unscored("the request was refused", error=True) if refused else _score(as_text(html) or "")
-        yield {"run": run, "item": item, "trial": file.trial(run, item), "locator": locator}, [("score", outcome)]
+        yield {"run": run, "item": item, "locator": locator}, [("score", outcome)]
 
 
 def _score(html: str) -> Said:
@@ -76,6 +76,7 @@ FORMAT: Final = Format(
     rows=_rows,
     at=(".",),
     called="results",
+    repeated=True,
     metrics={"score": {"primary": True}},
     counts={"{n} requests were refused; they are harness errors here, and wrong answers upstream": FAILED},
 )

@@ -81,7 +81,6 @@ def _row(record: _Record, file: File) -> Iterator[Sample]:
             common: Row = {
                 "run": run,
                 "item": item,
-                "trial": file.trial(run, item),
                 "latency_s": trial.get("model_latency_seconds"),
                 "cost_usd": trial.get("total_cost"),
             }
@@ -105,7 +104,6 @@ def _call(record: _Record, file: File) -> Iterator[Sample]:
     common: Row = {
         "run": run,
         "item": item,
-        "trial": file.trial(run, item),
         "latency_s": output.model_latency,
         "timestamp": record.started_at,
         "link": f"https://wandb.ai/{project}/r/call/{call}" if project and call else None,
@@ -170,6 +168,7 @@ FORMAT: Final = Format(
     at=("rows",),
     keep=("summary",),
     called="rows",
+    repeated=True,
     counts={
         "{n} scores are of calls that failed; they are errors": FAILED,
         "{n} scores are missing; they are unscored": UNSCORED,
