@@ -45,7 +45,7 @@ from evalstats.loaders.rows import GroupCounter, Ranges, Row, Said, scored, unsc
 from evalstats.loaders.typed_records import TypedRecords
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts, shortened
 from evalstats.schema.data import Problem
-from evalstats.schema.tables import factor_series
+from evalstats.schema.tables import at_codes, coded, factor_series
 
 FIXED_KEYS: Final = frozenset(
     {
@@ -115,14 +115,13 @@ class LmEvalSamples:
         block = RecordBlock(samples)
         known = {name: block.at(name) for name in USED}
         shared = self._identified(known, places, path).with_columns(locator=beside + places)
-        filters: list[str] = shared["filter"].to_list()
-        makings = [*zip(filters, map(self._generations, known["resps"]), strict=True)]
-        trials = {making: self._trials(*making) for making in {*makings}}
-        shared = shared.with_columns(
-            pl.Series("trial", [trials[making][0] for making in makings], dtype=pl.Int64),
-            pl.Series("n_trials", [trials[making][1] for making in makings], dtype=pl.Int64),
-        )
-        names = self._metric_names(samples, known["metrics"], filters)
+        n_generations = pl.Series("n", [*map(self._generations, known["resps"])], dtype=pl.Int64)
+        makings = pl.DataFrame([shared["filter"], n_generations])
+        first, codes = coded(makings)
+        trials = [self._trials(*making) for making in makings[first].iter_rows()]
+        trial = pl.DataFrame(trials, {"trial": pl.Int64, "n_trials": pl.Int64}, orient="row")
+        shared = shared.hstack([at_codes(each, codes) for each in trial.iter_columns()])
+        names = self._metric_names(samples, known["metrics"], shared["filter"].to_list())
         named = [*chain.from_iterable(names)]
         values = {metric: _read(metric, held) for metric, held in block.named({name: name for name in named})}
         said = states([values[name][at] for at, some in enumerate(names) for name in some])

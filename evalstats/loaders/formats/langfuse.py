@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import compress
 from typing import Any, Final, cast
 
+import numpy as np
 import polars as pl
 from msgspec import UNSET, UnsetType
 
@@ -36,17 +37,18 @@ def _with_scores(rows: list[Row], file: File) -> tuple[Sequence[Row], pl.Series]
     names = members_of(rows)
     names = names[names.index("comments") + 1 :] if "comments" in names else []
     file.kept["scores"] = {name: name for name in names}
-    kept = [any(as_list(cell_value(row[name])) for name in names if row.get(name)) for row in rows]
-    file.count(_NO_SCORE, kept.count(False))
-    found = [*compress(rows, kept)]
-    for row in found if file.head.shape == "text" else ():
-        row |= {name: cell_value(row.get(name)) for name in ("input", "metadata", "tags")}
-    return found, file.locators.filter(pl.Series(kept))
+    for row in rows if file.head.shape == "text" else ():
+        row |= {name: cell_value(row.get(name)) for name in ("input", "metadata", "tags", *names)}
+    kept = np.zeros(len(rows), np.bool_)
+    for name in names:
+        kept |= [len(as_list(row.get(name))) > 0 for row in rows]
+    file.count(_NO_SCORE, len(rows) - int(kept.sum()))
+    return [*compress(rows, kept)], file.locators.filter(pl.Series(kept))
 
 
 def _mean(value: object) -> Said | UnsetType:
-    """Return the number among scores of one name, or their mean; lists of scores are JSON in delimited text."""
-    values = as_list(cell_value(value))
+    """Return the number among scores of one name, or their mean."""
+    values = as_list(value)
     if len(values) == 1 and type(values[0]) is float:
         return number(values[0])
     numbers = [found for each in values if isinstance(each, int | float) and (found := as_number(each)) is not None]
