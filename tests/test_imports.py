@@ -5,8 +5,6 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-import pytest
-
 from tests.module_graph import circle_message, import_graph, in_circles, names_in, unreachable
 
 PACKAGE = Path(__file__).resolve().parents[1] / "evalstats"
@@ -123,71 +121,62 @@ HEAVY = (
 )
 
 
-def loaded_by(code: str, names: tuple[str, ...], folder: Path | None = None) -> tuple[str, str]:
-    """What code prints in a process of its own, and which of these modules are loaded when it is done."""
-    told = f"{code}\nimport sys\nprint([name for name in {names!r} if name in sys.modules], file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, cwd=folder)
-    return done.stdout, done.stderr.splitlines()[-1]
+# What a process may be asked, one after the other, and what nothing so far has loaded.
+STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("import evalstats", HEAVY),
+    ("typed('--help')", HEAVY[:8]),
+    # pydantic, which typer asks for every option, and scipy.fft are a tenth of the time that a short answer takes.
+    ("typed('compare a.csv b.csv --quiet')", ("pydantic", "scipy.fft", "scipy.stats")),
+    (
+        "evalstats.compare(evalstats.datasets.tenacious_held_out(), 'baseline', 'trained').summary()",
+        (
+            *("scipy.stats", "scipy.optimize", "scipy.sparse", "evalstats.stats.betting"),
+            *("evalstats.analysis.posterior.difference", "evalstats.analysis.posterior.ranks"),
+            "evalstats.analysis.compare.unpaired",
+        ),
+    ),
+    # scipy.stats, and what it brings along, takes as long to load as all the rest of a short board.
+    *(
+        (f"typed('{question} scores.csv --quiet')", ("scipy.stats", "scipy.optimize", "scipy.sparse", "scipy.linalg"))
+        for question in ("score", "leaderboard", "audit")
+    ),
+    # scipy.optimize is a tenth of a large arena's time and a quarter of a small one's.
+    ("typed('arena votes.csv --quiet')", ("scipy.stats", "scipy.optimize")),
+)
+TYPED = """
+import contextlib, io, sys
+def typed(words):
+    sys.argv = ['evalstats', *words.split()]
+    from evalstats.cli.main import main
+    with contextlib.redirect_stdout(io.StringIO()) as told:
+        try:
+            main()
+        except SystemExit as done:
+            assert not done.code
+    assert told.getvalue(), words
+"""
 
 
-def loaded_by_command(words: str, names: tuple[str, ...], folder: Path | None = None) -> tuple[str, str]:
-    code = (
-        f"import sys; sys.argv = ['evalstats', *{words.split()!r}]\n"
-        "from evalstats.cli.main import main\n"
-        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
-    )
-    return loaded_by(code, names, folder)
-
-
-def test_importing_the_package_imports_nothing_heavy() -> None:
-    assert loaded_by("import evalstats", HEAVY)[1] == "[]"
-
-
-def test_the_help_imports_no_numbers() -> None:
-    assert loaded_by_command("--help", HEAVY[:8])[1] == "[]"
-
-
-def test_a_comparison_loads_no_solver_and_nothing_that_nobody_asked_for() -> None:
-    """scipy.stats and scipy.optimize are half of the time that a short answer takes."""
-    late = ("stats.betting", "analysis.posterior.difference", "analysis.posterior.ranks", "analysis.compare.unpaired")
-    code = "import evalstats as es\nes.compare(es.datasets.tenacious_held_out(), 'baseline', 'trained').summary()"
-    names = ("scipy.stats", "scipy.optimize", "scipy.sparse", *(f"evalstats.{name}" for name in late))
-    assert loaded_by(code, names)[1] == "[]"
-
-
-@pytest.mark.parametrize("question", ["score", "leaderboard", "audit"])
-def test_a_short_answer_on_several_models_loads_no_solver(question: str, tmp_path: Path) -> None:
-    """scipy.stats, and what it brings along, takes as long to load as all the rest of a short board."""
+def test_nothing_heavy_is_loaded_before_it_is_used(tmp_path: Path) -> None:
+    for side, scores in {"a": "1,0,1,0,1,1,0,1", "b": "1,1,1,0,1,1,1,0"}.items():
+        rows = "".join(f"q{i},{side},{score}\n" for i, score in enumerate(scores.split(",")))
+        (tmp_path / f"{side}.csv").write_text("item_id,model,score\n" + rows)
     rows = "".join(f"q{i},m{j},{(i + j) % (j + 2) % 2}\n" for i in range(30) for j in range(3))
     (tmp_path / "scores.csv").write_text("item,model,score\n" + rows)
-    names = ("scipy.stats", "scipy.optimize", "scipy.sparse", "scipy.linalg")
-    said, loaded = loaded_by_command(f"{question} scores.csv --quiet", names, tmp_path)
-    assert said
-    assert loaded == "[]"
-
-
-def test_ratings_load_no_solver(tmp_path: Path) -> None:
-    """scipy.optimize is a tenth of a large arena's time and a quarter of a small one's."""
     rows = "".join(
         f"{a},{b},{'model_a' if (i + j) % 3 else 'tie'}\n"
         for i in range(20)
         for j, (a, b) in enumerate(("xy", "yz", "zx"))
     )
     (tmp_path / "votes.csv").write_text("model_a,model_b,winner\n" + rows)
-    said, loaded = loaded_by_command("arena votes.csv --quiet", ("scipy.stats", "scipy.optimize"), tmp_path)
-    assert said
-    assert loaded == "[]"
-
-
-def test_a_command_on_two_tables_loads_no_reader_of_options_and_no_transforms(tmp_path: Path) -> None:
-    """pydantic, which typer asks for every option, and scipy.fft are a tenth of the time that a short answer takes."""
-    for side, scores in {"a": "1,0,1,0,1,1,0,1", "b": "1,1,1,0,1,1,1,0"}.items():
-        rows = "".join(f"q{i},{side},{score}\n" for i, score in enumerate(scores.split(",")))
-        (tmp_path / f"{side}.csv").write_text("item_id,model,score\n" + rows)
-    names = ("pydantic", "scipy.fft", "scipy.stats")
-    said, loaded = loaded_by_command("compare a.csv b.csv --quiet", names, tmp_path)
-    assert "95% CI" in said
-    assert loaded == "[]"
+    asked = "\n".join(
+        f"{step}\nprint([name for name in {names!r} if name in sys.modules], {step!r})" for step, names in STEPS
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", TYPED + asked], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [f"[] {step}" for step, _ in STEPS]
 
 
 def test_the_report_can_be_called_whatever_was_imported_before() -> None:
