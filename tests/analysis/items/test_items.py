@@ -10,10 +10,17 @@ import pytest
 from scipy import special
 
 import evalstats as es
+from evalstats.stats import item_fit
 from evalstats.stats.item_response import two_parameter
 from evalstats.stats.short_form import chosen_items, form_errors, predicted_scores
 
 N_ITEMS, N_MODELS = 120, 24
+
+
+@pytest.fixture(autouse=True)
+def fewer_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth of the draws behind the smallest p-values."""
+    monkeypatch.setattr(item_fit, "_DRAWS", (199, 1_999, 19_999))
 
 
 @cache
