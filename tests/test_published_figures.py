@@ -129,7 +129,7 @@ def test_mmlu_pro_of_llama(real: Real) -> None:
     assert found == pytest.approx(6313 / 12_032)
 
 
-@pytest.mark.parametrize("task", ["input", "output"])
+@pytest.mark.parametrize("task", ["input", pytest.param("output", marks=pytest.mark.slow)])
 def test_cruxeval_pass_at_1(real: Real, shared_data: Path, task: str) -> None:
     """pass@1 of CodeLlama 7B in percent: pass_at_1 of the file itself, unrounded; and from the flat table of all trials."""
     name = f"cruxeval/sample_scored_codellama-7b_temp0.2_{task}.json.gz"

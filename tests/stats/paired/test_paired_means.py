@@ -183,13 +183,14 @@ def test_of_two_groups_with_the_same_tail_none_is_ahead_by_it():
 def test_most_false_leads_of_different_users_costs_are_told(spreads, sizes, all_claims, unsaid):
     """Lognormal costs of mean 1 of two groups, by Welch, 2,000 tables (Monte Carlo error .005)."""
     rng = np.random.default_rng(1)
+    one, other = (-rng.lognormal(-s * s / 2, s, (2_000, n)) for s, n in zip(spreads, sizes, strict=True))
+    p_values = stats.ttest_ind(one, other, axis=1, equal_var=False).pvalue
     n_claims = n_unsaid = 0
-    for _ in range(2_000):
-        first, second = (-rng.lognormal(-s * s / 2, s, n) for s, n in zip(spreads, sizes, strict=True))
-        p = stats.ttest_ind(first, second, equal_var=False).pvalue
-        sides = (first, second) if first.mean() > second.mean() else (second, first)
-        n_claims += p <= 0.05
-        n_unsaid += p <= 0.05 and not rests_on_unseen_tail(*sides, p, same_items=False)
+    for first, second, p in zip(one, other, p_values, strict=True):
+        if p <= 0.05:
+            sides = (first, second) if first.mean() > second.mean() else (second, first)
+            n_claims += 1
+            n_unsaid += not rests_on_unseen_tail(*sides, p, same_items=False)
     assert n_claims / 2_000 > all_claims
     assert n_unsaid / 2_000 < unsaid
 
