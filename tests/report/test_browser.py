@@ -43,6 +43,22 @@ def test_nothing_overflows_sideways(opened: Callable[..., Any], width: int, name
     assert outside == []
 
 
+@pytest.mark.parametrize("width", [760, 390])
+def test_punctuation_stays_with_a_name_however_long(opened: Callable[..., Any], width: int) -> None:
+    page = opened(width)
+    # As a name of more letters than a line of a phone has is set.
+    long = "e => { e.textContent = `${'a-long-'.repeat(12)}name`; e.classList.remove('es-whole'); e.after('?'); }"
+    page.evaluate(f"() => document.querySelectorAll('h1 > code, .es-answer p > code').forEach({long})")
+    alone = page.evaluate(
+        """() => [...document.querySelectorAll('h1 > code, .es-answer p > code')].filter(e => {
+            const mark = document.createRange();
+            mark.selectNode(e.nextSibling);
+            return mark.getBoundingClientRect().top > [...e.getClientRects()].pop().bottom - 2;
+        }).map(e => e.parentElement.textContent.slice(0, 80))"""
+    )
+    assert alone == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("names", ["plain", "hostile"])
 def test_nothing_is_asked_and_nothing_complains(visits: dict[bool, Visit], scheme: str, names: str) -> None:
