@@ -171,14 +171,17 @@ def scan_mapped(
     if trial and sets is None:
         _refuse_repeats(table, list(dict.fromkeys([*identity, *trial])))
     rows = rows.drop(words)
-    counted = rows.with_columns(_places(rows.select(by_name(same)))).rename({N: "n_trials"})
+    # Numbers that tell the rows of one item apart until they are outcomes.
+    places = GroupCounter().next(rows.select(by_name(same))).alias("trial")
+    once = rows[N].max() == 1 and not (places > 0).any()
+    counted = rows.with_columns(places).rename({N: "n_trials"})
     without = replace(map_, columns={name: found for name, found in map_.columns.items() if name != "trial"})
     data = tidy_frame(counted, without, called=called, merged=True)
-    merged = _merged(_with_sets(data.outcomes, trials, sets))
+    merged = _merged(_with_sets(data.outcomes, trials, sets), once=once)
     if not trial and map_.columns.get("trial") != (ORDER,):
         _refuse_trials(merged)
     left = [name for name in table.names if name not in {*rows.columns, *trial, "trial"}]
-    runs = _recounted(data.runs, merged)
+    runs = data.runs if once else _recounted(data.runs, merged)
     if sets is not None and trial != ["trial"]:
         own = pl.concat_list(pl.col("factor_names").fill_null([]), pl.lit(f"{trial[0]}=trial"))
         runs = runs.with_columns(own.alias("factor_names"))
@@ -189,11 +192,6 @@ def scan_mapped(
         merged=bool(merged["trial"].null_count()),
         problems=(*data.problems, *_notes(called, merged, left)),
     )
-
-
-def _places(keys: pl.DataFrame) -> pl.Series:
-    """Return numbers that tell the rows of one item apart until they are outcomes."""
-    return GroupCounter().next(keys).alias("trial")
 
 
 def _refuse(table: RemoteTable, map_: ColumnMap, sources: Mapping[str, list[str]]) -> None:
@@ -260,9 +258,12 @@ def _refuse_trials(merged: pl.DataFrame) -> None:
     )
 
 
-def _merged(outcomes: pl.DataFrame) -> pl.DataFrame:
-    """Return outcomes whose trials are numbers of equal rows: an item with one trial is as it would be in a table of rows."""
-    several = pl.col("n_trials").sum().over(_KEY) > 1
+def _merged(outcomes: pl.DataFrame, *, once: bool) -> pl.DataFrame:
+    """Return outcomes whose trials are numbers of equal rows: an item with one trial is as it would be in a table of rows.
+
+    `once` says that each has one.
+    """
+    several = pl.lit(value=False) if once else pl.col("n_trials").sum().over(_KEY) > 1
     trial = pl.when(several).then(None).otherwise(0).cast(pl.Int64)
     return outcomes.with_columns(trial.alias("trial"), pl.lit(None, dtype=pl.String).alias("locator"))
 
