@@ -27,6 +27,7 @@ from evalstats.loaders.roles import (
     CALLED,
     ENDING,
     JUDGES,
+    RATES,
     REASONS,
     ROLES,
     SCORERS,
@@ -291,8 +292,8 @@ class _Table:
         # Seeds and folds are what the rows of systems share, if nothing else is; runs may merely be counted for each.
         if not weighed:
             shared = [c for c in self.columns if c.named("trial") >= SURE and c.is_complete]
-            by_design = [c for c in shared if {"seed", "fold"} & c.tokens and self._is_crossed(c)]
-            weighed = [(0.7 if c in by_design else 0.5, c) for c in shared if 1 < len(c.levels) < self.n_rows]
+            signs = [(bool({"seed", "fold"} & c.tokens) + self._is_crossed(c), c) for c in shared if len(c.levels) > 1]
+            weighed = [(0.3 + 0.2 * n, c) for n, c in sorted(signs, key=lambda pair: -pair[0]) if n]
         # Rows are numbered only where nothing is called as items are.
         return weighed if weighed and weighed[0][0] >= 0.7 else [*weighed, (0.0, None)]
 
@@ -433,13 +434,16 @@ class _Table:
         given = {*self.given.columns, *self.given.constants}
         # What is called like an arm is one where systems are compared and nothing else names them.
         told = model is None or model_weight >= (_ARM if self.compares else _ENOUGH)
-        # Rows are numbered where nothing could be the item, nor was rated by several persons, and they hold no averages.
-        averages = {f"{c.words}_{word}" for c in scores for word in ("sd", "std", "stdev", "se", "stderr", "std_err")}
-        of_items = any(c.as_item >= 0.4 or c.named("item") for c in self.like_items - {*scores}) or any(
-            (c.named("rater") and JUDGES & c.tokens) or c.words in averages for c in rest
-        )
+        # Rows are numbered where nothing could be the item, nor was rated by several persons, and they hold no averages: shares,
+        # or what has a spread or a row a system.
+        spreads = {f"{c.words}_{word}" for c in scores for word in ("sd", "std", "stdev", "se", "stderr", "std_err")}
+        of_items = any(
+            (c.named("item") or c.as_item) >= 0.4 and len(c.levels) > 1 for c in self.like_items - {*scores}
+        ) or any((c.named("rater") and JUDGES & c.tokens) or c.words in spreads for c in rest)
+        averaged = any(RATES & c.tokens and len(c.levels) > 2 for c in scores)
+        averaged |= model is not None and len(model.levels) == self.n_rows > 1
         plain = told and bool(scores) and (model is not None or score_weight > GUESS)
-        countable = "item" in given or (plain and not of_items)
+        countable = "item" in given or (plain and not (of_items or averaged))
         # What is called as items are may be those of different users: a question then says that none is shared.
         is_shared = against < _APART
         is_found = countable if item is None else is_shared or item_weight >= _ENOUGH
@@ -525,10 +529,10 @@ class _Table:
         return ((f"trial={ORDER}", *metric), False, against + 0.1) if silent else (metric, False, against + 0.4)
 
     def _tells_plainly(self, option: str) -> bool:
-        """Whether what tells rows apart is called for it (repetitions, judges, metrics, versions of an item) or asked for."""
+        """Whether what tells rows apart is called for it (repetitions, judges, tasks, versions of an item) or asked for."""
         role, _, column = option.partition("=")
         names = ("variant", "model") if self.asked.sides else ("variant",)
-        known = role in {"trial", "judge", "metric", "system"} or any(
+        known = role in {"trial", "judge", "metric", "system", "task"} or any(
             ROLES[name].weight(plain(column)) for name in names
         )
         return known or column_named(column) in self.asked.factors
@@ -600,7 +604,9 @@ class _Table:
 
     def _side_by_side(self) -> Iterator[_Models]:
         """Yield columns of a model each: those asked for by name, called like models or sides, or all numbers."""
-        named = {c for c in self.free if c.scored >= 0.5 and (c.name in self.asked.sides or names_a_model(c.name))}
+        # A model may have been given a few of the items.
+        named = {c for c in self.free if c.name in self.asked.sides or names_a_model(c.name)}
+        named = {c for c in named if c.scored >= 0.5 or (c.cells and all(map(is_score, c.cells)))}
         numbers = [c for c in self.free if (c.is_measured or c in named) and "," not in c.name]
         # A judge is no system, unless the question says that it is.
         numbers = [c for c in numbers if c.name in self.asked.sides or not names_a_judge(c.words)]

@@ -51,7 +51,8 @@ _AGGREGATED: Final = frozenset(
 )
 # What stands beside a score, by its whole name or by the start or end of it.
 _ENDS: Final = (
-    ("conf_low", "conf_high"), ("ci_low", "ci_high"), ("ci_lower", "ci_upper"), ("q025", "q975"), ("p2_5", "p97_5"),
+    ("conf_low", "conf_high"), ("ci_low", "ci_high"), ("ci_lo", "ci_hi"), ("ci_lower", "ci_upper"), ("q025", "q975"),
+    ("p2_5", "p97_5"),
     ("rating_q025", "rating_q975"), ("lower", "upper"), ("low", "high"),
 )  # fmt: skip
 _BESIDE: Final = {
@@ -376,6 +377,8 @@ def _is_published(
     others = [name for name in (*others, *found.facts) if name is not None and name not in numeric]
     # What is the same for all rows of a system says something of it.
     parts = [name for name in others if len({*zip(levels[model], levels[name], strict=True)}) > n_systems]
+    # What differs in each row (a time) is no part that systems share.
+    parts = [name for name in parts if n_systems == 1 or len({*levels[name]}) < len(records)]
     apart = {*zip(keys, *(levels[name] for name in parts), strict=True)}
     # What is called otherwise, and a column of rights and wrongs, are more likely those of items.
     known = all(_may_be_part(name, levels[name], told=told) for name in parts) and (told or not any(rights))

@@ -178,6 +178,8 @@ REASONS: Final = _words("explanation reason reasoning rationale justification cr
 PREDICTED: Final = _words("pred prediction predicted")
 EXPECTED: Final = _words("gold golden label target expected reference truth correct")
 RIGHTS: Final = _words("correct passed passes conversions converted successes solved events signups")
+# Shares of many items.
+RATES: Final = _words("accuracy acc rate auc auroc")
 # How probable something was held to be, and what came of it.
 FORECASTS: Final = _words("forecast probability probabilities prob confidence prediction predicted pred")
 OUTCOMES: Final = _words("outcome resolution resolved happened occurred actual truth label target event")
@@ -205,7 +207,7 @@ SCORERS: Final = JUDGES | _words("human llm")
 _WHOSE: Final = SIDES | SCORERS | _words("model system a b first second")
 _REPETITION: Final = re.compile(r"(?i)([a-z]+)[-_ ]?(?:\d+|[a-z])?")
 _FAMILIES: Final = re.compile(
-    r"(?i)\b(?:gpt|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|ministral|codestral|qwen|qwq|deepseek|grok|phi|command|"
+    r"(?i)\b(?:gpt|chatgpt|claude|gemini|gemma|llama|mixtral|(?:mi|mini|code|dev|magi)stral|qwen|qwq|deepseek|grok|phi|command|"
     r"o[134](?:-mini|-pro|-preview)?|yi|glm|kimi|falcon|vicuna|nova|olmo|sonnet|opus|haiku|minimax|ernie|hunyuan|nemotron|"
     r"palm|bard|koala|alpaca|dbrx|jamba|solar|granite|smollm|pythia|internlm|starcoder|wizardlm|zephyr|tulu|doubao)"
     r"(?![a-z])|[\d.]+b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-hxyz])(?![a-z])"

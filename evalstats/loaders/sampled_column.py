@@ -184,7 +184,11 @@ class SampledColumn:
             return 0.0
         # One item may have a row a system; the same text in many rows names none of them.
         idle = len(self.levels) < 2 and (len(self.values) > MOST_OF_ONE or (len(self.values) > 1 and named < 0.7))
-        if not self.is_complete or idle:
+        # A few prompts of a few words are what is compared, or how it was asked.
+        arms = (
+            self.words in ROLES["model"].names and named < SURE and len(self.levels) <= MOST_OF_ONE < len(self.values)
+        )
+        if not self.is_complete or idle or (arms and self.chars < ID_CHARS):
             return 0.0
         # Numbers that count from somewhere on are ids; those of any other kind measure something.
         spread = max(self.numbers, default=0) - min(self.numbers, default=0)
@@ -239,8 +243,8 @@ class SampledColumn:
         """How surely it is the model, or whatever else names the sides."""
         if self.chars > NAME_CHARS or 2 * len(self.cells) < len(self.values):
             return 0.0
-        if asked.sides and asked.sides <= self.levels:
-            return ASKED_FOR
+        if asked.sides & self.levels:  # a name that is not there is missed in that column
+            return ASKED_FOR if asked.sides <= self.levels else SURE
         # Numbers, yes and no name nothing unless the name is all that it says (`model`, and not `illegal_llm`).
         if ROLES["model"].bars(self.words) or (self.scored == 1 and self.words not in ROLES["model"].names):
             return 0.0
@@ -253,9 +257,8 @@ class SampledColumn:
         few = 1 < len(self.levels) <= min(MOST_SIDES, len(self.cells) // 4) and self.is_complete and not self.is_text
         nameless = few and self.scored < 1 and not has_role_by_name(self.words)
         named = max(named, 0.35 * nameless)
-        return max(
-            named, 0.7 if self.holds_models and ANSWERS.isdisjoint(self.tokens) and not is_answer(self.name) else 0.0
-        )
+        told = self.holds_models and ANSWERS.isdisjoint(self.tokens) and not (is_answer(self.name) or self.is_rater)
+        return max(named, 0.7 * told)
 
 
 def is_called_like_nothing(name: str) -> bool:
@@ -302,8 +305,13 @@ def repeats_told_apart(
         return len(with_it) == len(keys)
 
     def option(column: SampledColumn) -> str:
-        is_factor = column.name in factors
-        return f"{'variant' if is_factor else 'judge' if column.is_rater else 'trial'}={column.source}"
+        if column.is_rater or column.named("trial"):
+            role = "variant" if column.name in factors else "judge" if column.is_rater else "trial"
+        elif column.named("model") >= max(surest, 0.01):
+            role = "system"
+        else:
+            role = "task" if column.named("task") > column.named("variant") else "variant"
+        return f"{role}={column.source}"
 
     few = [
         column
@@ -312,20 +320,17 @@ def repeats_told_apart(
     ]
     named = sorted((c for c in columns if c.named("trial")), key=lambda c: -c.named("trial"))
     named += [column for column in few if column.is_rater and (column.named("rater") or not column.scored)]
-    for trial in named:
-        if tells(trial):
-            return [option(trial)]
     # A date may tell rows apart by chance, where a column is called like what does.
     called = sorted(few, key=lambda column: -max(column.named("variant"), column.named("model")))
-    other = next((column for column in called if not column.is_measured and tells(column)), None)
-    if other is not None:
-        side = "system" if other.named("model") >= max(surest, 0.01) else "variant"
-        return [option(other) if other.is_rater else f"{side}={other.source}"]
-    parts = sorted((c for c in few if c.named("task")), key=lambda c: -c.named("task"))
-    for trial, part in product(named, parts):
-        if trial is not part and tells(trial, part):
-            return [option(trial), f"task={part.source}"]
-    return []
+    # Yes and no that each of many repeated rows has once were asked for (`is_expert`), and no scores.
+    many = len(keys) - len({*keys}) > MOST_OF_ONE
+    others = [column for column in called if not column.is_measured or (many and len(column.levels) == 2)]
+    alone = next((column for column in (*named, *others) if tells(column)), None)
+    if alone is not None:
+        return [option(alone)]
+    others.sort(key=lambda column: -column.named("task"))
+    pairs = (pair for pair in product(named, others) if pair[0] is not pair[1] and tells(*pair))
+    return [option(column) for column in next(pairs, ())]
 
 
 def is_score(cell: str) -> bool:

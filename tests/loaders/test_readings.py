@@ -101,6 +101,10 @@ READINGS: Final = (
     ("method:system seed:seed top1:share top5:share", "item=seed score=top1,top5 model=method"),
     ("fold:trial model:model auc:share", "item=fold score=auc model=model"),
     ("run:trial model:model accuracy:share f1:share", "item=run score=accuracy,f1 model=model"),
+    ("seed:seed dataset:dataset model:model accuracy:share", "item=seed score=accuracy model=model task=dataset"),
+    ("seed:seed prompt:side model:model f1:share", "item=seed score=f1 model=model system=prompt"),
+    # Items that are counted anew in each part.
+    ("index:index dataset:dataset model:model correct:right", "item=index score=correct model=model task=dataset"),
     # Published numbers.
     ("model:entrant mmlu:share gsm8k:share arc:share", "published model=model"),
     ("Model:entrant Params:count Score:points", "published model=Model"),
@@ -117,6 +121,8 @@ READINGS: Final = (
     ("prompt:text completion:answer", ""),
     ("id:id gold:expected gpt-4o:picked claude:picked", ""),
     ("id:id embedding_model:one chunk_size:512", ""),
+    # Nothing here is an item.
+    ("size:size accuracy:share latency:ms", ""),
 )
 # These are asked about, and what is right stands first.
 ASKED: Final = (
@@ -129,6 +135,8 @@ ASKED: Final = (
     "topic:id bm25:share dense:share hybrid:share",
     "id:id pass1:right pass2:right model:model",
     "run:trial model:model accuracy:share f1:share",
+    "seed:seed dataset:dataset model:model accuracy:share",
+    "seed:seed prompt:side model:model f1:share",
     "id:id model:model correct_1:right correct_2:right correct_3:right",
     "id:id score_1:right score_2:right score_3:right",
 )

@@ -410,6 +410,52 @@ def test_criteria_that_each_item_has_are_metrics(within: bool, tmp_path: Path) -
     assert data.outcomes.height == len(rows)
 
 
+def test_persons_who_are_called_like_models_are_no_systems(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    players = ("gpt", "claude", "gemini", "anna")
+    rows = [f"{who},{'person' if who == 'anna' else 'machine'},{k},{k % 2}" for who in players for k in range(12)]
+    path.write_text("\n".join(["participant_id,kind,level_index,won", *rows]))
+    with pytest.raises(InputError, match=r"fit: --map item=level_index --map score=won --map model=kind"):
+        read(path, question="compare")
+    assert {*read(path, sides=["person", "machine"]).outcomes["model"]} == {"person", "machine"}
+    # One of the two is there.
+    assert {*read(path, sides=["person", "human"]).outcomes["model"]} == {"person", "machine"}
+
+
+def test_models_that_were_given_a_few_of_the_items_are_models(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"t{k},{k % 2},{k % 3},{k % 2 if k > 7 else ''},{k % 4}" for k in range(12)]
+    path.write_text("\n".join(["task_id,gpt-5,claude-4,gpt-qwen,mistralai/devstral", *rows]))
+    assert read(path, question="leaderboard").outcomes["model"].n_unique() == 4
+
+
+def test_yes_and_no_that_each_item_has_once_were_asked_for(tmp_path: Path) -> None:
+    asked = product([f"why {k}?" for k in range(12)], (True, False), ("v1", "v2"))
+    rows = [(*row, ("pass", "fail")[k % 5 % 2]) for k, row in enumerate(asked)]
+    said = refused(tmp_path / "t.csv", "question,is_expert,prompt,result", rows, "compare")
+    assert "--map item=question --map score=result --map model=prompt --map variant=is_expert" in said
+
+
+def test_times_of_rows_are_no_parts_of_published_scores(tmp_path: Path) -> None:
+    rows = [(f"m{k % 3}", "news", 100 + k, 1, k // 3, f"2026-01-01T10:{k:02d}") for k in range(30)]
+    said = refused(tmp_path / "t.csv", "config,task,ms,ok,rotation,ts", rows, "leaderboard")
+    assert "--map 'item=#row' --map score=ok --map model=config" in said
+    assert "score-table" not in said
+
+
+def test_a_row_a_system_is_none_of_its_items(tmp_path: Path) -> None:
+    rows = [(f"m-{k}b", k % 3 == 0, k % 2 == 0, "a long word " * 30) for k in range(4)]
+    assert "#row" not in refused(tmp_path / "t.csv", "model,passed,solved,log", rows, "leaderboard")
+
+
+def test_the_ends_of_an_interval_are_no_scores(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("model,rate,ci_lo,ci_hi\n" + "".join(f"m-{k}b,0.{k},0.{k - 1},0.{k + 1}\n" for k in range(3, 7)))
+    found = read(path).aggregates
+    assert {*found["metric"]} == {"rate"}
+    assert found.select("conf_low", "conf_high").row(0) == (0.2, 0.4)
+
+
 # What a question says of its data
 
 
