@@ -47,7 +47,7 @@ from evalstats.loaders.values import (
     as_whole,
     dicts,
     digests_of,
-    plain_numbers,
+    numbers_of,
     units_of_times,
 )
 from evalstats.schema.columns import COMPARISONS, column_names
@@ -200,12 +200,9 @@ def _items(cells: pl.Series) -> pl.Series:
 
 def numbers(cells: pl.Series) -> pl.Series:
     """Return cells as `as_number` reads each of them."""
-    if cells.dtype == pl.String:
-        return plain_numbers(cells)
-    if not (cells.dtype.is_numeric() or isinstance(cells.dtype, pl.Boolean)):
-        return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells))
-    number = cells.cast(pl.Float64, strict=False)
-    return number.set(~number.is_finite().fill_null(value=True), None)
+    if cells.dtype.is_numeric() or isinstance(cells.dtype, pl.Boolean | pl.String):
+        return numbers_of(cells)[0]
+    return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells))
 
 
 def counts(cells: pl.Series) -> pl.Series:

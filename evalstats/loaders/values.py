@@ -230,7 +230,6 @@ _RIGHT = "correct right pass passed success resolved solved thumbs_up 👍 upvot
 _WRONG = "incorrect wrong fail failed failure unresolved unsolved thumbs_down 👎 downvote disliked ✗ ✘ ✘\ufe0f ❌"
 _WORDS = {**dict.fromkeys(_RIGHT.split(), 1.0), **dict.fromkeys(_WRONG.split(), 0.0)}
 TIME = pl.Datetime("us", "UTC")
-_NUMERIC = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 # Times as programs write them. What Python reads besides is left to it.
 _ISO_TIME = (
     r"^[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
@@ -388,15 +387,6 @@ def has_decimal_comma(text: str) -> bool:
     (True, False, False)
     """
     return _DECIMAL_COMMA.fullmatch(text.strip()) is not None
-
-
-def plain_numbers(values: pl.Series) -> pl.Series:
-    """Return the finite numbers that texts hold, as `as_number` reads them."""
-    if values.null_count() == len(values):
-        return values.cast(pl.Float64)
-    text = values.str.strip_chars()
-    number = text.set(~text.str.contains(_NUMERIC).fill_null(value=True), None).cast(pl.Float64, strict=False)
-    return number.set(~number.is_finite().fill_null(value=True), None)
 
 
 def units_of_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:

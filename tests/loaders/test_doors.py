@@ -22,7 +22,7 @@ from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.delimited import _at_once, _step, iter_frames, iter_rows
 from evalstats.loaders.frames import from_frame
 from evalstats.loaders.registry import read
-from evalstats.loaders.values import as_number, as_time, plain_numbers, units_of_times
+from evalstats.loaders.values import as_number, as_time, numbers_of, units_of_times
 from evalstats.schema.data import EvalData
 
 MODELS = ("gpt-4o", "claude-3-5-sonnet")
@@ -859,7 +859,7 @@ def test_a_fault_in_text_is_named_alike(tmp_path_factory: pytest.TempPathFactory
 
 @given(text=st.one_of(st.text(max_size=12), st.floats(allow_nan=True).map(str), st.integers().map(str)))
 def test_numbers_in_text_are_read_as_one_by_one(text: str) -> None:
-    assert plain_numbers(pl.Series([text])).to_list() == [
+    assert numbers_of(pl.Series([text]))[0].to_list() == [
         as_number(text) if text.isascii() and "\x1c" not in text else ANY
     ]
 

@@ -13,8 +13,8 @@ from msgspec import Struct
 from evalstats.loaders.base import plain_name
 from evalstats.loaders.format import FAILED, RECORDS, Format, FormatFile, Sample, Sign, by_folder
 from evalstats.loaders.record_columns import number
-from evalstats.loaders.rows import Row, Said, unscored
-from evalstats.loaders.values import as_dict, as_text, as_time, first_line, get
+from evalstats.loaders.rows import Said, unscored
+from evalstats.loaders.values import as_dict, as_text, first_line, get
 
 _METRICS: Final = ("result", "reward", "score", "success")
 _BROKEN: Final = frozenset({"task error", "unknown"})
@@ -53,9 +53,8 @@ def _rows(line: _Line, file: FormatFile[_Line]) -> Iterator[Sample]:
     agent, task = (folders[-2], folders[-1]) if len(folders) > 2 else (None, "")
     run = file.run(agent, *((agent, task) if agent else ()))
     output = line.output or _Output()
-    shared: Row = {"run": run, "task": task, "item": item}
-    shared["timestamp"] = as_time(get(line.time, "timestamp"))
-    shared["n_turns"] = sum(turn.role == "agent" for turn in output.history or []) or None
+    n_turns = sum(turn.role == "agent" for turn in output.history or []) or None
+    shared = {"run": run, "task": task, "item": item, "timestamp": get(line.time, "timestamp"), "n_turns": n_turns}
     yield shared, _outcomes(line, output, file)
 
 

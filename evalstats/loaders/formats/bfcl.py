@@ -18,7 +18,7 @@ from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, plain_name, readable_name
 from evalstats.loaders.format import FAILED, HEADLINE, Format, FormatFile, Sample, Sign
 from evalstats.loaders.rows import Row, Said, held, scored, unscored
-from evalstats.loaders.values import as_amount, as_count, as_number, as_text, first_line, json_text
+from evalstats.loaders.values import as_count, as_number, as_text, first_line, json_text
 from evalstats.schema.data import Problem
 
 _NAME: Final = re.compile(r"BFCL_v(?P<version>\d+)_(?P<task>.+)_(?P<kind>score|result)\.json")
@@ -107,9 +107,9 @@ class _Reader:
                 return
             about: Row = {
                 "item": item,
-                "latency_s": as_amount(record.latency),
-                "input_tokens": as_count(record.input_token_count),
-                "output_tokens": as_count(record.output_token_count),
+                "latency_s": record.latency,
+                "input_tokens": record.input_token_count,
+                "output_tokens": record.output_token_count,
                 "locator": self._file.locator,
             }
             self._answers.append((about, record.result))

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from evalstats.loaders.format import FAILED, OBJECT, Format, FormatFile, Sample, Sign, by_folder
 from evalstats.loaders.record_columns import number
 from evalstats.loaders.rows import Row, score_of, unscored
-from evalstats.loaders.values import as_amount, as_count, as_text, first_line
+from evalstats.loaders.values import as_text, first_line
 
 _FOLDER: Final = re.compile(r"(?:\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d_)?(?P<agent>.+?)_on_(?P<task>.+)_(?P<seed>\d+|None)")
 
@@ -36,14 +36,17 @@ def _rows(episode: _Episode, file: FormatFile[_Episode]) -> Iterator[Sample]:
         return
     task = as_text(found["task"]) or ""
     run = file.run(as_text(found["agent"]))
-    shared: Row = {"run": run, "item": task, "variant": "" if found["seed"] == "None" else f"seed {found['seed']}"}
-    shared |= {"scenario": task.partition(".")[0]}
-    shared |= {
-        "n_turns": as_count(episode.n_steps),
-        "cost_usd": as_amount(episode.cost),
-        "latency_s": as_amount(episode.elapsed),
+    shared: Row = {
+        "run": run,
+        "item": task,
+        "variant": "" if found["seed"] == "None" else f"seed {found['seed']}",
+        "scenario": task.partition(".")[0],
+        "n_turns": episode.n_steps,
+        "cost_usd": episode.cost,
+        "latency_s": episode.elapsed,
+        "input_tokens": episode.input_tokens,
+        "output_tokens": episode.output_tokens,
     }
-    shared |= {"input_tokens": as_count(episode.input_tokens), "output_tokens": as_count(episode.output_tokens)}
     outcome = number(episode.cum_reward)
     if episode.err_msg is not None and not score_of(outcome):
         outcome = unscored(first_line(episode.err_msg), error=True)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from evalstats.loaders.format import HEADLINE, OBJECT, Format, FormatFile, Sample, Sign
 from evalstats.loaders.rows import Row, Said
-from evalstats.loaders.values import as_amount, as_count, as_dict, as_number, as_text, as_time, get, json_text
+from evalstats.loaders.values import as_dict, as_number, as_text, as_time, get, json_text
 
 
 class _Results(Struct):
@@ -53,9 +53,9 @@ def _rows(run: _Run, file: FormatFile[_Run]) -> Iterator[Sample]:
                 "run": name,
                 "item": as_text(task),
                 "locator": f"raw_eval_results.{task}",
+                "latency_s": get(results.latencies, task, "total_time"),
+                "n_turns": get(run.task_step_counts, task),
             }
-            shared["latency_s"] = as_amount(get(results.latencies, task, "total_time"))
-            shared["n_turns"] = as_count(get(run.task_step_counts, task))
             yield shared, [("success", score), *_numbers(get(run.raw_eval_results, task))]
 
 
