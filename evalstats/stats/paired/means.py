@@ -496,7 +496,9 @@ def _walsh(ordered: FloatArray) -> Callable[[int], float]:
 def _counted(ordered: FloatArray, k: int) -> float:
     """Return the k-th smallest average without listing any: the largest below where bisection finds k of them."""
     low, high = float(ordered[0]), float(ordered[-1])
-    width, places = _PRECISION * (high - low), np.arange(ordered.size)
+    # No closer than numbers of this size lie: differences may hardly differ, far from 0.
+    width = max(_PRECISION * (high - low), float(np.spacing(max(-low, high))))
+    places = np.arange(ordered.size)
     reached = np.full(ordered.size, ordered.size)
     while high - low > width:
         middle = 0.5 * (low + high)

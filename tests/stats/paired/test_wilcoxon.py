@@ -124,7 +124,14 @@ def test_counting_and_listing_averages_agree(monkeypatch, lumpy):
 
 
 @pytest.mark.parametrize(
-    "values", [[0.3, -1.1, 2.0, 0.4, 5.3, -0.2], [1.0, 1.0, 2.0, 2.0, 2.0], [4.0, 9.0], [-7.0, -3.0, -3.0]]
+    "values",
+    [
+        [0.3, -1.1, 2.0, 0.4, 5.3, -0.2],
+        [1.0, 1.0, 2.0, 2.0, 2.0],
+        [4.0, 9.0],
+        [-7.0, -3.0, -3.0],
+        [-1e6, 2e-9 - 1e6, 1e-3 - 1e6],  # numbers between them lie further apart than 1e-12 of their range
+    ],
 )
 def test_each_counted_average_is_the_listed_one(values):
     ordered = np.sort(values)
@@ -132,7 +139,7 @@ def test_each_counted_average_is_the_listed_one(values):
         (first + second) / 2 for first, second in itertools.combinations_with_replacement(ordered.tolist(), 2)
     )
     counted = [module._counted(ordered, k) for k in range(1, len(listed) + 1)]
-    assert counted == pytest.approx(listed, abs=2e-12 * float(np.ptp(ordered)))
+    assert counted == pytest.approx(listed, rel=1e-15, abs=2e-12 * float(np.ptp(ordered)))
 
 
 def test_memory_and_place_of_many_items():
