@@ -609,7 +609,9 @@ class _Table:
         named = {c for c in named if c.scored >= 0.5 or (c.cells and all(map(is_score, c.cells)))}
         numbers = [c for c in self.free if (c.is_measured or c in named) and "," not in c.name]
         # A judge is no system, unless the question says that it is.
-        numbers = [c for c in numbers if c.name in self.asked.sides or not names_a_judge(c.words)]
+        numbers = [
+            c for c in numbers if c.name in self.asked.sides or JUDGES.isdisjoint(re.sub(r"\d", "", c.words).split("_"))
+        ]
         wanted = [column for column in numbers if column.name in self.asked.sides]
         wanted = [column for column in numbers if column in wanted or _is_another_side(column, wanted)]
         by_model = [column for column in numbers if names_a_model(column.name)]

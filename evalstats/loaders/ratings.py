@@ -1,6 +1,7 @@
 """Tables of ratings as `EvalData`: one row for each rating, or one for each thing with a column for each rater."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import cast
@@ -10,6 +11,7 @@ import polars as pl
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import read_head
+from evalstats.loaders.binder import assigned, thinned
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import no_column, surveyed
 from evalstats.loaders.frames import (
@@ -21,6 +23,7 @@ from evalstats.loaders.frames import (
 )
 from evalstats.loaders.registry import list_files, read, sniffed
 from evalstats.loaders.roles import ROLES, SCORERS, SURE, names_a_judge, names_a_model, words_of
+from evalstats.loaders.sampled_column import AskedNames
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import names_of
@@ -89,10 +92,13 @@ def from_ratings(
         raise InputError("the frame holds no rows")
     people, raters = names_of(humans), names_of(raters)
     item = item or _called(table, "item", "item")
-    if rater is None and (rater := _called(table, "rater", "rater")) not in table.columns:
-        rater = "judge" if "judge" in table.columns else rater
-        raters, own = (raters, []) if raters else _raters_in(table, people)
-        people = people or own
+    rated: Mapping[str, tuple[str, str]] = {name: (name, "") for name in raters}
+    who_rated = (_called(table, role, role) for role in ("rater", "judge"))
+    rater = rater or next((name for name in who_rated if name in table.columns), None)
+    if rater is None:
+        rated = rated or _raters_in(table, people)
+        raters = [*rated]
+        people = people or [who for who, _ in rated.values() if _PEOPLE & {*words_of(who).split("_")}]
     named = {"item": item, **columns}
     if raters:
         in_standard_columns(table, {"item": item}, "ratings")
@@ -101,23 +107,15 @@ def from_ratings(
                 several = "," in name and {*name.split(",")} <= {*table.columns}
                 remedy = f"; give each separately: {Option('raters', tuple(name.split(',')))}" if several else ""
                 raise no_column(name, "raters", table.columns, remedy)
-        column = (
-            "value"
-            if all(table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean for name in raters)
-            else "label"
-        )
-        # What the table itself calls so is kept beside the ratings, and is none of them.
-        table = table.rename({name: f"source_{name}" for name in ("rater", column) if name not in raters}, strict=False)
+        table, names = _unpivoted(table, rated)
+        named |= names
+    elif len(several := [] if value else _criteria(table, item)) > 1:
         table = table.unpivot(
-            raters,
-            index=[name for name in table.columns if name not in raters],
-            variable_name="rater",
-            value_name=column,
+            several, index=pl.selectors.exclude(several), variable_name="criterion", value_name="value"
         )
-        table = table.filter(pl.col(column).is_not_null())
-        named |= {"rater": "rater", column: column}
+        named |= {"rater": rater or "rater", "criterion": "criterion", "value": "value"}
     else:
-        named |= {"rater": rater, **_rating_column(table, value)}
+        named |= {"rater": rater or "rater", **_rating_column(table, value or next(iter(several), None))}
     made = in_standard_columns(table, named, "ratings")
     texts = [
         name for name in ("item", "rater", "model", "run", "variant", "criterion", "label") if name in made.columns
@@ -136,6 +134,23 @@ def from_ratings(
     names = levels_of(ratings["run"])
     counts = {name: (ratings.filter(run=name).height, 0) for name in names}
     return EvalData(ratings=ratings, runs=runs_of_frame(names, benchmark, digest, "ratings", counts))
+
+
+def _unpivoted(table: pl.DataFrame, rated: Mapping[str, tuple[str, str]]) -> tuple[pl.DataFrame, Mapping[str, str]]:
+    """Return a row for each rating in columns of a rater each, and which columns these are then; `rated` is who rated what."""
+    numbers = all(table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean for name in rated)
+    column = "value" if numbers else "label"
+    # What the table itself calls so is kept beside the ratings, and is none of them.
+    table = table.rename({name: f"source_{name}" for name in ("rater", column) if name not in rated}, strict=False)
+    table = table.unpivot([*rated], index=pl.selectors.exclude(*rated), variable_name="rater", value_name=column)
+    table = table.filter(pl.col(column).is_not_null())
+    who, what = ({name: pair[k] for name, pair in rated.items()} for k in (0, 1))
+    if not any(what.values()):
+        return table, {"rater": "rater", column: column}
+    kind = "model" if all(map(names_a_model, what.values())) else "criterion"
+    of = pl.col("rater")
+    table = table.with_columns(of.replace_strict(what).alias(kind), of.replace_strict(who))
+    return table, {"rater": "rater", column: column, kind: kind}
 
 
 def read_ratings(
@@ -217,56 +232,71 @@ def read_table(path: Path, rows: str | None = None) -> pl.DataFrame:
 def _called(table: pl.DataFrame, role: str, *own: str) -> str:
     """Return the column called as a role is, else the only one with the surest name for it; `own[0]` where there is none.
 
-    What is rated may have any name that an item has; who rated and the rating have a sure one.
+    What is rated may have any name that an item has, and two that tell the same rows apart are one; who rated and the rating
+    have a sure one.
     """
     weights = {name: ROLES[role].weight(words_of(name)) for name in table.columns}
     least = max(weights.values()) if role == "item" else SURE
     likely = [name for name, weight in weights.items() if weight >= least > 0]
     exact = [name for name in own if name in table.columns]
-    return exact[0] if exact else likely[0] if len(likely) == 1 else own[0]
+    alike = len({table.select(names).n_unique() for names in (likely, *likely)}) == 1 if likely else False
+    return exact[0] if exact else likely[0] if alike else own[0]
 
 
-def _raters_in(table: pl.DataFrame, asked: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the columns that hold the ratings of one rater each, two or more, and which are people's, by name or as asked."""
+def _criteria(table: pl.DataFrame, item: str) -> list[str]:
+    """Return the columns of ratings that may be those of several criteria: scores in which those who rated an item differ."""
+    if item not in table.columns or {"value", "label"} & {*table.columns}:
+        return []
+    rows = table[thinned(range(table.height))].to_dicts()
+    best = assigned(table.columns, rows, AskedNames(question="judges"))[0]
+    scores = next((each.removeprefix("score=") for each in best.options if each.startswith("score=")), "").split(",")
+    numbers = [name for name in scores if name in table.columns and table[name].dtype.is_numeric()]
+    return [name for name in numbers if table.group_by(item).agg(pl.col(name).n_unique())[name].max() != 1]
+
+
+def _raters_in(table: pl.DataFrame, asked: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return the columns that hold the ratings of one rater each, of two or more, with who rated what by name or as asked.
+
+    What is "" where all rated one thing. Columns of one criterion, or of one system, are told from those of another one.
+    """
     words = {name: {*words_of(name).split("_")} for name in table.columns}
     free = [name for name in table.columns if name in asked or ROLES["score"].never.isdisjoint(words[name])]
-    people = [name for name in free if name in asked or _PEOPLE & words[name]]
-    judges = [name for name in free if SCORERS & words[name] or names_a_model(name) or names_a_judge(words_of(name))]
-    named = [*people, *(name for name in judges if name not in people)]
-    numbers = [name for name in named if table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean]
+    rated = {name: found for name in free if (found := _who_and_what(name, asked)) is not None}
+    people = [name for name, (who, _) in rated.items() if who in asked or _PEOPLE & words[name]]
+    numbers = [name for name in rated if table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean]
     # Labels are of a few words, of which raters share some; beside a column called label they may answer anything.
-    few = {name: {*levels_of(table[name])} for name in named if table[name].dtype == pl.String}
+    few = {name: {*levels_of(table[name])} for name in rated if table[name].dtype == pl.String}
     few = {name: levels for name, levels in few.items() if len(levels) <= _MOST_LABELS}
     shared = [name for name in few if any(few[name] & few[other] for other in few if other != name)]
     labels = shared if {"label", "value"}.isdisjoint(table.columns) else []
     raters = numbers if len(numbers) > 1 else labels
     # Judges are not compared alone where a person rated beside them, in numbers.
-    if len(raters) < 2 or _are_crossed(raters) or not {*numbers}.intersection(people) <= {*raters}:
-        return [], []
-    return raters, [name for name in raters if name in people]
+    if len(raters) < 2 or not {*numbers}.intersection(people) <= {*raters}:
+        return {}
+    if len({rated[name][0] for name in raters}) == len(raters):
+        return {name: (name, "") for name in raters}
+    n_raters = Counter(rated[name][1] for name in raters)
+    return {name: rated[name] for name in raters if n_raters[rated[name][1]] > 1}
 
 
-def _are_crossed(raters: Sequence[str]) -> bool:
-    """Whether each of several raters rated several things of a row, which are no ratings of one thing; numbers count raters.
+def _who_and_what(name: str, asked: Collection[str] = ()) -> tuple[str, str] | None:
+    """Return who rated and what by the name of a column; None where it names nobody. Numbers count raters.
 
-    >>> _are_crossed(["ann_tone", "ann_depth", "bob_tone", "bob_depth"]), _are_crossed(["rater1_old", "rater2_old"])
-    (True, False)
-    >>> _are_crossed(["human_1", "human_2", "llm_1", "llm_2"]), _are_crossed(["1_human", "2_human", "1_llm", "2_llm"])
-    (False, False)
+    >>> [_who_and_what(name) for name in ("rater1_tone", "tone_gpt-4o", "gpt4_judge", "human_2", "tone")]
+    [('rater1', 'tone'), ('gpt-4o', 'tone'), ('gpt4_judge', ''), ('human_2', ''), None]
     """
-    rated: dict[str, set[str]] = {}
-    for words in (name.lower().split("_") for name in raters):  # names of models are parted by dashes
-        for k in range(1, len(words)):
-            rated.setdefault("_".join(words[:k]), set()).add("_".join(words[k:]))
-    several = [frozenset(what) for who, what in rated.items() if _uncounted(who) and len({*map(_uncounted, what)}) > 1]
-    return len({*several}) < len(several)
-
-
-def _uncounted(words: str) -> str:
-    """Return words without what counts in them: numbers, and letters that stand alone."""
-    return "_".join(
-        word if names_a_model(word) else word.rstrip("0123456789") for word in words.split("_") if len(word) > 1
+    whole, known = (name, ""), {*asked, *SCORERS, *_PEOPLE}
+    parts = name.lower().split("_")  # names of models are parted by dashes
+    halves = [("_".join(parts[:k]), "_".join(parts[k:])) for k in range(len(parts) - 1, 0, -1)]
+    halves = [half for half in (*halves, *((b, a) for a, b in halves[::-1])) if len(half[1].strip("0123456789")) > 1]
+    ways = (
+        *((half, names_a_judge(half[0])) for half in halves),
+        (whole, names_a_judge(words_of(name))),
+        *((half, half[0] in known) for half in halves),
+        *((half, names_a_model(half[0]) and not names_a_model(half[1])) for half in halves),
+        (whole, names_a_model(name) or not known.isdisjoint(words_of(name).split("_"))),
     )
+    return whole if name in asked else next((way for way, rates in ways if rates), None)
 
 
 def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:

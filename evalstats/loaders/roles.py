@@ -110,7 +110,7 @@ ROLES: Final[Mapping[str, Role]] = {
         never="id idx index tokens ntokens cost price usd eur dollars latency time times duration ms seconds secs sec len "
         "length count counts n num year age seq status seed trial epoch temp temperature penalty config configs setting "
         "settings parameters params weight probability prob logprob logprobs confidence entropy turns timestamp date rank "
-        "size max min total steps level line generations nones fails width height px bytes gb mb kb memory mem vram util "
+        "size max min range total steps level line generations nones fails width height px bytes gb mb kb memory mem vram util "
         "chars words fps frames threshold cutoff tp fp tn fn loss perplexity version port std stderr sd se ci order "
         "position attempts retries calls errors attempt rep repeat replicate draw hour hours day month error exception "
         "timeout cached items samples responses decided ranked ungraded learning sampling frame bit complexity vote votes "
@@ -151,10 +151,12 @@ ROLES: Final[Mapping[str, Role]] = {
     ),
     # Versions of an item, each asked of every system.
     "variant": _role(w100="turn variant language lang locale perturbation paraphrase"),
-    "judge": _role(w100=_JUDGES),
+    "judge": _role(w100=_also(_JUDGES, "_id _code _name _model")),
     # Persons, who vote, or who rate the same items each.
     "rater": _role(
-        w100=_also("rater user username annotator worker voter participant respondent physician clinician", "_id")
+        w100=_also(
+            "rater user username annotator worker voter participant respondent physician clinician", "_id _code _name"
+        )
     ),
     # Inside such a part of a benchmark items are counted anew.
     "task": _role(w100="task subtask dataset subset subject category domain benchmark split config language"),

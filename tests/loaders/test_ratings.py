@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import evalstats as es
@@ -96,15 +97,40 @@ def test_columns_of_labels_are_raters_by_their_names() -> None:
     assert data.ratings.height == 8
 
 
-@pytest.mark.parametrize("rated", [("gpt", "claude"), ("tone", "depth")])
-def test_what_each_of_several_raters_rated_in_a_row_is_not_one_thing(rated: Sequence[str]) -> None:
-    wide = {"id": [*range(12)]} | {f"rater{k}_{what}": [k, 2, 1] * 4 for k in (1, 2) for what in rated}
-    with pytest.raises(InputError, match="with one column for each rater"):
-        from_ratings(wide)
-    assert set(from_ratings(wide, raters=[f"rater1_{rated[0]}", f"rater2_{rated[0]}"]).ratings["rater"]) == {
-        f"rater1_{rated[0]}",
-        f"rater2_{rated[0]}",
+@pytest.mark.parametrize(
+    ("rated", "kind"), [(("gpt", "claude"), "model"), (("tone", "depth"), "criterion")], ids=["systems", "criteria"]
+)
+@pytest.mark.parametrize("form", ["rater{k}_{what}", "{what}_rater{k}"])
+def test_what_each_of_several_raters_rated_in_a_row_is_told_apart(rated: Sequence[str], kind: str, form: str) -> None:
+    names = [form.format(k=k, what=what) for what in rated for k in (1, 2)]
+    wide = {"id": [*range(12)], **{name: [place, 2, 1] * 4 for place, name in enumerate(names)}}
+    data = from_ratings(wide)
+    assert data.ratings.select(kind, "rater").n_unique() == 4
+    assert data.ratings.filter(pl.col(kind) == rated[0], rater="rater2")["value"].to_list()[:3] == [1, 2, 1]
+    assert {*from_ratings(wide, raters=names[:2]).ratings["rater"]} == {*names[:2]}
+    if kind == "criterion":
+        with pytest.raises(InputError, match="ratings are of 2 criteria: depth, tone"):
+            es.judges(data)
+
+
+def test_several_scores_of_those_who_rated_an_item_are_criteria() -> None:
+    rows = {
+        "response_id": [1, 1, 2, 2],
+        "reviewer": ["ann", "bob"] * 2,
+        "accuracy": [1, 2, 3, 3],
+        "clarity": [2, 1, 1, 3],
     }
+    found = from_ratings(rows | {"mean_score": [1.5, 1.5, 3.0, 3.0]}, humans="ann").ratings
+    assert {*found["criterion"]} == {"accuracy", "clarity"}
+    assert found.filter(criterion="clarity")["value"].to_list() == [2, 1, 1, 3]
+    # Who rated may be named by a code, and one of two names of the same item is enough.
+    named = {
+        "llm_case_id": list("xxyy"),
+        "llm_answer_id": [7, 7, 8, 8],
+        "reviewer_code": ["ann", "bob"] * 2,
+        "score": [1, 2, 3, 3],
+    }
+    assert from_ratings(named).ratings.select("item", "rater", "value").row(1) == ("x", "bob", 2)
 
 
 def test_people_who_are_named_are_raters_whatever_their_columns_are_called() -> None:

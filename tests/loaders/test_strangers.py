@@ -390,6 +390,8 @@ def test_a_person_and_a_judge_are_no_systems(tmp_path: Path) -> None:
     said = refused(tmp_path / "t.csv", "id,model,human,gpt4_judge", rows, "compare")
     assert "models=" not in said
     assert "fit: --map item=id --map score=human --map model=model" in said
+    marked = [(f"q{k}", k % 5, k % 4) for k in range(20)]
+    assert "models=" not in refused(tmp_path / "t.csv", "id,judge1_primary,judge2_secondary", marked)
 
 
 @pytest.mark.parametrize("within", [True, False])
@@ -476,6 +478,7 @@ def test_a_table_in_memory_is_read_as_its_file_for_a_question(tmp_path: Path) ->
         ("id,human,gpt-4o", ("human", "gpt-4o")),
         ("id,human_score,llm_score", ("human_score", "llm_score")),
         ("id,rater1,rater2", ("rater1", "rater2")),
+        ("id,judge1_primary,judge2_secondary", ("judge1_primary", "judge2_secondary")),
     ],
 )
 @pytest.mark.filterwarnings("ignore")

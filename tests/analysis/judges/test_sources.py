@@ -277,8 +277,8 @@ def test_columns_of_ratings_are_found_by_their_usual_names() -> None:
     found = es.from_ratings(rows, humans="ann")
     named = es.from_ratings(rows, item="question_id", rater="annotator", value="score", humans="ann")
     assert found.ratings.drop("run").equals(named.ratings.drop("run"))
-    with pytest.raises(InputError, match="no column is called value or label"):  # which of the two is it?
-        es.from_ratings({**rows, "rating": [1, 2, 3, 3]}, humans="ann")
+    with pytest.raises(InputError, match="ratings are of 2 criteria: rating, score"):
+        es.judges(es.from_ratings({**rows, "rating": [1, 2, 3, 3]}, humans="ann"))
 
 
 def test_agreement_on_everything_is_called_that() -> None:
