@@ -472,8 +472,7 @@ class _Reading:
         self._counts[_TWICE] += int(again.sum())
         frame = frame.filter(~again).drop("_place")
         self._counts[_OUTSIDE] += int((frame["status_reason"] == _BEYOND).sum())
-        for part in frame.partition_by("benchmark", maintain_order=True):
-            self._ranges.add_frame(part, part["benchmark"][0])
+        self._ranges.add_frame(frame)
         yield Frame(table="outcomes", frame=frame)
 
     def run_rows(self) -> list[Row]:

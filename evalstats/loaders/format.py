@@ -651,9 +651,7 @@ class Format(Generic[R]):
                     by_run = pl.col("run").replace_strict(known, return_dtype=pl.String)
                     more[name] = pl.lit(first, pl.String) if alike else by_run
                 frame = frame.with_columns(**more)
-                is_one = len({row["benchmark"] for row in file.runs.values()}) == 1
-                for part in [frame] if is_one else frame.partition_by("benchmark", maintain_order=True):
-                    ranges.add_frame(part, part["benchmark"][0])
+                ranges.add_frame(frame)
             yield Frame(table=self.table, frame=frame)
 
 

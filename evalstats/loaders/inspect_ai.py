@@ -284,7 +284,7 @@ class InspectSamples:
         judges = {metric: judge for scorer, judge in self._log.judges.items() for metric in self.seen.get(scorer, ())}
         judge = pl.col("metric").replace_strict(judges, default=None, return_dtype=pl.String)
         frame = frame.with_columns(*(pl.lit(value).alias(name) for name, value in self._fixed.items()), judge=judge)
-        self.ranges.add_frame(frame, self._log.benchmark)
+        self.ranges.add_frame(frame)
         is_grade = pl.col("value_raw").is_in(_RIGHT_OR_WRONG) & (pl.col("status") == "scored")
         self._graded |= {*frame.filter(is_grade)["metric"]}
         odd = frame.filter(status_reason=_NO_GRADE).select("metric", "value_raw").unique(maintain_order=True)

@@ -134,7 +134,7 @@ class LmEvalSamples:
             metric=pl.when(is_likelihood).then(pl.lit(LOG_LIKELIHOOD)).otherwise(metric)
             + pl.when(pl.col("filter").is_in(["", "none"])).then(pl.lit("")).otherwise("," + pl.col("filter")),
         )
-        self._ranges.add_frame(frame, self._benchmark)
+        self._ranges.add_frame(frame)
         if "n_trials" not in said.columns:
             return frame
         parts = said["n_trials"].fill_null(1)

@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator
+from itertools import chain
 from math import inf, isfinite
 from typing import Final, cast
 
@@ -164,19 +165,19 @@ class Ranges:
         seen.only_percents &= score in {0.0, 100.0}
         seen.averages |= average
 
-    def add_frame(self, scores: pl.DataFrame, benchmark: str) -> None:
-        """Take note of all scores in a frame with the column `metric`, and `score` where there are any."""
-        names = [name for name in ("metric", "score") if name in scores.columns]
-        alone = not scores.height or is_constant(scores["metric"])
-        for part in [scores] if alone else scores[names].partition_by("metric", maintain_order=True):
-            for metric in part["metric"][:1]:
-                self.add(benchmark, metric, None)
-            own = part["score"] if "score" in names else pl.Series(dtype=pl.Float64)
-            known = (own.drop_nulls() if own.null_count() else own).to_numpy()
-            between = known[(known != 0.0) & (known != 1.0)]
-            ends = (known.min(), known.max()) if len(known) else ()
-            for score in (*ends, *between[:1], *between[between != 100.0][:1]):
-                self.add(benchmark, part["metric"][0], float(score))
+    def add_frame(self, outcomes: pl.DataFrame) -> None:
+        """Take note of all scores in a frame with the columns `benchmark` and `metric`, and `score` where there are any."""
+        about = ["benchmark", "metric"]
+        names = [*about, *(["score"] if "score" in outcomes.columns else [])]
+        alone = all(is_constant(outcomes[name]) for name in about)
+        for part in [outcomes] if alone else outcomes[names].partition_by(about, maintain_order=True):
+            scores = part["score"].drop_nulls() if "score" in names else pl.Series(dtype=pl.Float64)
+            known = scores.to_numpy()
+            seen = [[known.min(), known.max()] if len(known) else []]
+            seen += [known[(known != 0.0) & (known != end)][:1].tolist() for end in (1.0, 100.0)]
+            for benchmark, metric in part[:1].select(about).iter_rows():
+                for score in (None, *chain.from_iterable(seen)):
+                    self.add(benchmark, metric, score if score is None else float(score))
 
     def ends(self, benchmark: str, metric: str) -> tuple[float, float]:
         """Return the lowest and the highest score seen; inf and -inf where there is none."""

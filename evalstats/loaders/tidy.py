@@ -92,7 +92,6 @@ class Tidier:
     _items: GroupCounter = field(default_factory=GroupCounter)
     _trials: GroupCounter = field(default_factory=GroupCounter)
     _trial_labels: dict[str, int] = field(default_factory=dict[str, int])
-    _outside: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     _presumed: Presumed = field(init=False)
     _levels: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _makers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
@@ -291,12 +290,13 @@ class Tidier:
                 f"{plural(n, 'row')} with the status {word!r} {has_have(n)} a score, which is counted; if the harness failed "
                 f"there, say so: {Option('values', (word, 'error'), of='status')}"
             )
-        percent = {key for key in self._outside if self._ranges.in_percent(*key)}
+        outside = {key for key in self._ranges if self._is_outside(*key)}
+        percent = {key for key in outside if self._ranges.in_percent(*key)}
         for metric in sorted({metric for _, metric in percent}):
             yield f"scores of {metric!r} are 0 or 100 and nothing else, and are taken for right or wrong in percent"
         codes: dict[str, list[str]] = {}
-        for metric in sorted({metric for _, metric in self._outside - percent if not asked or metric in asked}):
-            ends = [self._ranges.ends(*key) for key in self._outside if key[1] == metric]
+        for metric in sorted({metric for _, metric in outside - percent if not asked or metric in asked}):
+            ends = [self._ranges.ends(*key) for key in outside if key[1] == metric]
             # Beside right and wrong, -1 is what harnesses write for a failed judgement.
             code = f"if -1 means no score: {Option('map', -1, of='unscored')}; " if (-1.0, 1.0) in ends else ""
             codes.setdefault(code, []).append(repr(metric))
@@ -305,6 +305,11 @@ class Tidier:
                 f"scores of {and_list(metrics)} lie outside 0 to 1 and are kept in their own unit, without bounds; {code}"
                 f"if there are bounds, declare them: {Option('map', 'percent', of='scale')}, or 1..5 in its place"
             )
+
+    def _is_outside(self, benchmark: str, metric: str) -> bool:
+        """Tell whether scores of which nothing is declared lie outside 0 to 1."""
+        facts, (low, high) = self._facts(metric), self._ranges.ends(benchmark, metric)
+        return (low < 0 or high > 1) and (facts.low, facts.high, facts.unit, facts.kind) == (None,) * 4
 
     def _left_out(self) -> Iterator[str]:
         """Say which rows are left out."""
@@ -609,22 +614,7 @@ class Tidier:
         scored = frame.filter(status="scored") if self._broken_off else frame.clear()
         for word in self._broken_off:
             self._broken_off[word] += int(scored.filter(status_reason=BROKEN_OFF.format(word))["n_trials"].sum())
-        others = [
-            pl.col("score").filter(~pl.col("score").is_in([0.0, end])).first().alias(f"not {end}") for end in (1, 100)
-        ]
-        ends = [pl.col("score").min().alias("low"), pl.col("score").max().alias("high")]
-        about = "benchmark", "metric"
-        if frame.height and is_constant(frame["benchmark"]) and is_constant(frame["metric"]):
-            seen = frame.select(pl.col(about).first(), *ends, *others)
-        else:
-            seen = frame.group_by(about, maintain_order=True).agg(*ends, *others)
-        for benchmark, metric, low, high, *between in seen.iter_rows():
-            for score in (low, high, *between):
-                self._ranges.add(benchmark, metric, score)
-            facts = self._facts(metric)
-            told = (facts.low, facts.high, facts.unit, facts.kind) != (None, None, None, None)
-            if low is not None and (low < 0 or high > 1) and not told:
-                self._outside.add((benchmark, metric))
+        self._ranges.add_frame(frame)
 
 
 def _keys_of(frame: pl.DataFrame) -> list[str]:

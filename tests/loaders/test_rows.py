@@ -76,6 +76,13 @@ def test_dollars_and_seconds_below_1_are_no_shares(metric: str, scores: tuple[fl
     assert (row["low"], row["high"]) == ((None, None) if kind == "continuous" else (0.0, 1.0))
 
 
+def test_a_1_among_0_and_100_is_no_percent() -> None:
+    seen = Ranges()
+    seen.add_frame(pl.DataFrame({"benchmark": "b", "metric": "m", "score": [0.0, 1.0, 100.0]}))
+    assert not seen.in_percent("b", "m")
+    assert seen.row("b", "m")["kind"] == "continuous"
+
+
 def test_a_key_is_known_again_whichever_frame_it_stood_in() -> None:
     rng = np.random.default_rng(0)
     keys, seen = GroupCounter(), set[int]()
