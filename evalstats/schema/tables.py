@@ -412,6 +412,7 @@ def _check_status(data: pl.DataFrame, where: str) -> None:
 # What Polars evaluates as an expression takes a tenth of a millisecond however short the column: of fewer rows than this,
 # Python is quicker.
 _FEW = 1_000
+_HASHED_AT_ONCE = 100_000
 
 
 def is_constant(column: pl.Series) -> bool:
@@ -511,7 +512,7 @@ def check_key(data: pl.DataFrame, table: TableName, *, source: str = "") -> None
 
 
 def _by_run(keys: pl.DataFrame) -> list[pl.DataFrame]:
-    """Return the rows of each run, where they stand together; else all at once.
+    """Return the rows of whole runs, short ones with others, where those of each stand together; else all at once.
 
     Keys of two runs differ, and the hashes of one run take a part of the memory.
     """
@@ -519,7 +520,9 @@ def _by_run(keys: pl.DataFrame) -> list[pl.DataFrame]:
     starts = run != run.shift()
     if run.null_count() or int(starts.sum()) >= len(levels_of(run)):
         return [keys]
-    return [keys[first:stop] for first, stop in pairwise((0, *starts.arg_true(), keys.height))]
+    ends = starts.arg_true().to_numpy()
+    ends = ends[np.diff(ends // _HASHED_AT_ONCE, prepend=0) > 0].tolist()
+    return [keys[first:stop] for first, stop in pairwise((0, *ends, keys.height))]
 
 
 def _hashed_alike(keys: pl.DataFrame) -> bool:

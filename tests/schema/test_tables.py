@@ -110,7 +110,8 @@ def test_repeated_keys_are_refused_and_trials_tell_them_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "at_once"), [("a a b b", [2, 2]), ("a b a b", [4]), ("a a b a", [4]), ("a a a a", [4])]
+    ("runs", "at_once"),
+    [("a a b b", [2, 2]), ("a b a b", [4]), ("a a b a", [4]), ("a a a a", [4]), ("a a b c d d e", [2, 2, 2, 1])],
 )
 def test_keys_of_runs_that_stand_together_are_told_apart_run_by_run(
     runs: str, at_once: list[int], monkeypatch: pytest.MonkeyPatch
@@ -126,6 +127,7 @@ def test_keys_of_runs_that_stand_together_are_told_apart_run_by_run(
         return hashed_alike(keys)
 
     monkeypatch.setattr(tables, "_hashed_alike", counted)
+    monkeypatch.setattr(tables, "_HASHED_AT_ONCE", 2 * n)  # runs that are shorter are looked at with others
     tables.check_key(rows, "outcomes")
     assert seen == [n * part for part in at_once]
     again = [place for place, name in enumerate(run) if name == "a"]
