@@ -155,13 +155,25 @@ ASKED = {
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=[header.columns for header in HEADERS])
+def test_a_header_is_read_or_asked_about(header: Header, tmp_path: Path) -> None:
+    names, rows = header.names(), rows_of(header.names(), 1)
+    with on_the_shell():
+        found = check(tmp_path / "table.csv", names, rows, header)
+    assert found == ("asked" if header.columns in ASKED else "open")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        pytest.param(header, id=header.columns, marks=[pytest.mark.slow] if place % 3 else [])
+        for place, header in enumerate(HEADERS)
+    ],
+)
 def test_a_header_opens_by_the_command_line(header: Header, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    names, rows = header.names(), rows_of(header.names(), 1)
     monkeypatch.chdir(tmp_path)  # a long path is a long line
-    path = Path("table.csv")
-    with on_the_shell():
-        assert check(path, names, rows, header) == ("asked" if header.columns in ASKED else "open")
+    path, names = Path("table.csv"), header.names()
+    written(path, names, rows_of(names, 1))
     command, *options = shlex.split(header.asked)
     if header.columns in ASKED:
         with pytest.raises(InputError, match="no known format"):

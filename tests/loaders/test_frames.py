@@ -243,7 +243,13 @@ def found_or_shown(read_it: Callable[[], EvalData]) -> EvalData | str:
         return str(error)
 
 
-@pytest.mark.parametrize("header", HEADERS, ids=[header.columns for header in HEADERS])
+@pytest.mark.parametrize(
+    "header",
+    [
+        pytest.param(header, id=header.columns, marks=[pytest.mark.slow] if place % 3 else [])
+        for place, header in enumerate(HEADERS)
+    ],
+)
 def test_columns_of_a_frame_are_found_as_those_of_a_file(header: Header, tmp_path: Path) -> None:
     names, rows = header.names(), rows_of(header.names(), 1)
     frame = pl.DataFrame(rows, infer_schema_length=None)
