@@ -77,13 +77,6 @@ def test_what_cannot_be_asked_is_refused_in_words():
         es.compare(graded, "old", "new", pass_hat=1)
 
 
-def test_the_published_pass_hat_of_tau_bench(shared_data):
-    """The airline row of gpt-4o in the README of tau-bench."""
-    data = es.read(shared_data / "tau_bench" / "gpt-4o-airline.json.gz")
-    found = [es.score(data, "gpt-4o", pass_hat=k).estimate for k in (1, 2, 3, 4)]
-    assert found == pytest.approx([0.420, 0.2733, 0.220, 0.200], abs=5e-5)
-
-
 def test_lost_trials_widen_the_bounds_of_pass_hat():
     """Old: 4 of 4 right. New: 2 of 4 right, two lost: pass^2 is 1, at worst C(2,2)/C(4,2) = 1/6, at best 1."""
     lost = [1.0, 1.0, None, None]
