@@ -153,7 +153,7 @@ def test_an_error_says_names_as_they_are(name: str, shell: bool) -> None:
     assert list(map(unquoted, odd)) == [unquoted(each).replace("Qodd", unquoted(name)) for each in plain]
 
 
-@settings(max_examples=25, deadline=None, database=None, derandomize=True)
+@settings(max_examples=12, deadline=None, database=None, derandomize=True)
 @given(
     names=st.lists(
         st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), min_size=2, max_size=2, unique=True

@@ -165,8 +165,6 @@ def test_a_page_of_a_comparison_has_the_texts_and_links_side_by_side(files: Path
     assert "<img src=x" not in page
     assert '<a href="https://viewer.example/r?a=1&amp;b=2" rel="noopener noreferrer"' in page
     assert 'href="javascript' not in page
-    run("report", "r.json", "-o", "plain.html", "-q")
-    assert PHRASE not in (files / "plain.html").read_text()
 
 
 def test_a_saved_comparison_takes_no_options_of_the_question(tmp_path: Path) -> None:

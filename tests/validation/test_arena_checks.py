@@ -15,7 +15,9 @@ ODD = (
 )
 
 
-@pytest.mark.parametrize("world", [*JUDGED, *ODD], ids=lambda world: world.name)
+@pytest.mark.parametrize(
+    "world", [*ODD, *(pytest.param(each, marks=pytest.mark.slow) for each in JUDGED)], ids=lambda world: world.name
+)
 def test_checks_warn_as_those_of_arena(world: World) -> None:
     votes = world.draw(np.random.default_rng(7))
     assert warned(votes) == [line.check for line in arena(votes).checks if line.status == "warning"]

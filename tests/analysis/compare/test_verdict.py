@@ -138,7 +138,7 @@ def test_what_limits_a_leaderboard_stands_on_its_first_line() -> None:
         assert "; only on Mondays" in text
 
 
-@pytest.mark.parametrize("n", [3, 5, 6, *(pytest.param(n, marks=pytest.mark.slow) for n in (4, 7, 8))])
+@pytest.mark.parametrize("n", [5, 6, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 4, 7, 8))])
 @pytest.mark.parametrize("levels", [(0.0, 1.0), (0.0, 0.5, 1.0), (1.0, 2.0, 3.0, 4.0, 5.0)])
 @pytest.mark.parametrize("unlike", [False, True])
 def test_whether_a_design_could_show_anything_does_not_depend_on_the_draw(
@@ -150,7 +150,7 @@ def test_whether_a_design_could_show_anything_does_not_depend_on_the_draw(
     shares[-1] = 0.9
     found: set[bool] = set()
     kind = "binary" if levels == (0.0, 1.0) else "bounded"
-    for _ in range(12):
+    for _ in range(6):
         sides = rng.choice(levels, (2, n), p=None if unlike else shares).tolist()
         data = data_of(rows_of("a", sides[0]), rows_of("b", sides[1]), kind=kind, low=levels[0], high=levels[-1])
         result = compare(data, "a", "b", cluster="none")
