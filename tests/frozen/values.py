@@ -14,6 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 FOLDER = Path(__file__).parent / "results"
 
 # A field that has a new name: old -> new.
@@ -39,6 +41,9 @@ LEFT_OUT: dict[str, str] = {
 }
 # Fields whose list or row has another shape now: their values are looked for one by one, anywhere in the result.
 RESHAPED: frozenset[str] = frozenset()
+
+# Rows that are saved by columns: a list each, or one value for all.
+SAVED_BY_COLUMNS: frozenset[str] = frozenset({"flipped"})
 
 # Other machines add up in another order; an optimiser stops elsewhere within its own tolerance.
 EXACT, OPTIMISED = 1e-9, 1e-6
@@ -100,7 +105,9 @@ def _rows(node: Mapping[str, Any], above: Row) -> Iterator[tuple[Row, Row]]:
 
 def _collect(node: Mapping[str, Any], own: Row, inner: list[Mapping[str, Any]]) -> None:
     for name, value in node.items():
-        if isinstance(value, Mapping):
+        if name in SAVED_BY_COLUMNS:
+            inner.extend(pl.DataFrame(value).iter_rows(named=True))
+        elif isinstance(value, Mapping):
             _collect(value, own, inner)
         elif isinstance(value, list):
             inner.extend(each for each in value if isinstance(each, Mapping))
