@@ -435,13 +435,13 @@ class _Table:
         # What is called like an arm is one where systems are compared and nothing else names them.
         told = model is None or model_weight >= (_ARM if self.compares else _ENOUGH)
         # Rows are numbered where nothing could be the item, nor was rated by several persons, and they hold no averages: shares,
-        # or what has a spread or a row a system.
+        # or what has a spread or a row a system; counts are those of items.
         spreads = {f"{c.words}_{word}" for c in scores for word in ("sd", "std", "stdev", "se", "stderr", "std_err")}
         of_items = any(
             (c.named("item") or c.as_item) >= 0.4 and len(c.levels) > 1 for c in self.like_items - {*scores}
         ) or any((c.named("rater") and JUDGES & c.tokens) or c.words in spreads for c in rest)
         averaged = any(RATES & c.tokens and len(c.levels) > 2 for c in scores)
-        averaged |= model is not None and len(model.levels) == self.n_rows > 1
+        averaged |= model is not None and len(model.levels) == self.n_rows > 1 and not used
         plain = told and bool(scores) and (model is not None or score_weight > GUESS)
         countable = "item" in given or (plain and not (of_items or averaged))
         # What is called as items are may be those of different users: a question then says that none is shared.

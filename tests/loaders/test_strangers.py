@@ -448,6 +448,9 @@ def test_times_of_rows_are_no_parts_of_published_scores(tmp_path: Path) -> None:
 def test_a_row_a_system_is_none_of_its_items(tmp_path: Path) -> None:
     rows = [(f"m-{k}b", k % 3 == 0, k % 2 == 0, "a long word " * 30) for k in range(4)]
     assert "#row" not in refused(tmp_path / "t.csv", "model,passed,solved,log", rows, "leaderboard")
+    counts = [("control", 1000, 120), ("treatment", 1010, 150)]
+    said = refused(tmp_path / "t.csv", "variant,users,conversions", counts, "compare")
+    assert "These may fit: --map 'item=#row' --map score=conversions/users --map model=variant" in said
 
 
 def test_the_ends_of_an_interval_are_no_scores(tmp_path: Path) -> None:
