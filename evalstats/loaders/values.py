@@ -292,6 +292,8 @@ def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 def _finite(values: pl.Series) -> pl.Series | None:
     """Return cells as numbers, where each that holds anything is a finite one."""
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
     if not (values.dtype.is_numeric() or isinstance(values.dtype, pl.Boolean | pl.Null)):
         values = values.cast(pl.String)
     number = values.cast(pl.Float64, strict=False)

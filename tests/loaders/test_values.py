@@ -2,10 +2,12 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalstats.loaders import values
 from evalstats.loaders.values import (
     as_dict,
     as_list,
@@ -16,6 +18,7 @@ from evalstats.loaders.values import (
     dicts,
     get,
     letter_grade,
+    scores_of,
     unit_of_count,
 )
 
@@ -154,3 +157,10 @@ def test_what_is_no_time(value: object) -> None:
 )
 def test_grades(value: object, expected: float | None) -> None:
     assert letter_grade(value) == expected
+
+
+def test_numbers_among_which_some_are_no_value_are_not_read_by_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "coded", None)
+    found = scores_of(pl.Series([0.25, float("nan"), None, -0.0]))
+    assert found.number.to_list() == [0.25, None, None, 0.0]
+    assert not found.unknown.any()
