@@ -206,9 +206,7 @@ def test_without_permission_the_summary_has_it(job: Job, denied: str) -> None:
     assert job.outputs["verdict"] == "better"
 
 
-@pytest.mark.parametrize(
-    ("association", "renewed"), [("NONE", False), ("CONTRIBUTOR", False), ("MEMBER", True), ("OWNER", True)]
-)
+@pytest.mark.parametrize(("association", "renewed"), [("CONTRIBUTOR", False), ("MEMBER", True)])
 def test_a_marker_of_a_stranger_is_left_alone(job: Job, association: str, *, renewed: bool) -> None:
     job.seed(comment(5, "<!-- evalstats: compare -->\n\n**Merge it!**", association=association))
     job.run()
@@ -223,7 +221,7 @@ def test_no_comment_where_none_is_wanted_or_nothing_is_pulled(job: Job, more: di
 
 
 @pytest.mark.parametrize(
-    "text", ["$(touch pwned)", "`touch pwned`", "'; touch pwned; '", '"; touch pwned; "', "--fail-on=x"]
+    "text", ["$(touch pwned) `touch pwned`", "'; touch pwned; '", '"; touch pwned; "', "--fail-on=x"]
 )
 def test_an_input_is_one_word_whatever_stands_in_it(job: Job, text: str) -> None:
     inputs = ("METRIC", "MARGIN", "CLUSTER", "FAIL_ON", "BASELINE", "CANDIDATE", "KEY")

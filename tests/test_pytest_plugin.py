@@ -301,7 +301,7 @@ def test_an_earlier_file_outlives_a_run_without_cases(pytester):
     assert (pytester.path / "rows.jsonl").read_text() == "kept"
 
 
-@pytest.mark.parametrize("given", ["", "0", "-1", "True", "2, 3", "n=2"])
+@pytest.mark.parametrize("given", ["", "0", "True", "2, 3"])
 def test_a_number_of_trials_that_is_none(pytester, given):
     pytester.makepyfile(f"import pytest\n@pytest.mark.evalstats_trials({given})\ndef test_it(): pass")
     done = pytester.runpytest()

@@ -70,9 +70,9 @@ def load_result(path: str | Path) -> Result:
     >>> import tempfile
     >>> import evalstats as es
     >>> path = Path(tempfile.mkdtemp(), "score.json")
-    >>> es.score(es.datasets.tau_airline(), "gpt-4o").save(path)
+    >>> es.score(es.datasets.tenacious_held_out(), "baseline").save(path)
     >>> load_result(path)
-    <Score: gpt-4o on tau-bench: 42.00% [32.11, 52.57]>
+    <Score: baseline on Tenacious-Bench: 51.16% [13.96, 87.12]>
     """
     try:
         text = read_regular(path)

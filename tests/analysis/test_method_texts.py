@@ -61,8 +61,9 @@ def test_every_method_of_a_score_has_words() -> None:
             assert texts_for(name), name
 
 
-@pytest.mark.parametrize("adjust", ["max-t", "holm", "bh", "by"])
-@pytest.mark.parametrize("cluster", [None, "passage"])
+@pytest.mark.parametrize(
+    ("adjust", "cluster"), [("max-t", None), ("max-t", "passage"), ("holm", None), ("bh", "passage"), ("by", None)]
+)
 def test_every_method_of_a_leaderboard_has_words(adjust: str, cluster: str | None) -> None:
     found = leaderboard(
         data_of(

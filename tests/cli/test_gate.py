@@ -76,8 +76,10 @@ def test_junit_is_written_where_there_is_no_answer(runs, tmp_path):
     assert 'errors="1"' in file.read_text()
 
 
-@pytest.mark.parametrize("style", ["text", "json", "markdown", "html", "latex"])
-@pytest.mark.parametrize("more", [[], ["--quiet"]])
+@pytest.mark.parametrize(
+    ("style", "more"),
+    [("text", []), *((style, ["--quiet"]) for style in ("text", "json", "markdown", "html", "latex"))],
+)
 def test_a_failed_gate_says_why_on_stderr_wherever_the_result_goes(runs, tmp_path, style, more):
     gate = ["--fail-on", "not-noninferior", "--margin", "2pp", "--format", style, *more]
     limit = 100 * tango_margin_test(PairedCounts(0, 20, 40, 20), margin=0.02).low_one_sided

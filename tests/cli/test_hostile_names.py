@@ -67,8 +67,13 @@ def _scores(folder: Path, names: tuple[str, str]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("style", ["text", "markdown", "html", "latex", "json", "csv"])
-@pytest.mark.parametrize(("first", "second"), [("::error::pwned", "##[error]boo"), ("##teamcity[x]", "+++ boo")])
+@pytest.mark.parametrize(
+    ("style", "first", "second"),
+    [
+        *((style, "::error::pwned", "##[error]boo") for style in ("text", "html", "json")),
+        *((style, "##teamcity[x]", "+++ boo") for style in ("text", "markdown", "latex", "csv")),
+    ],
+)
 def test_compare_prints_no_command(tmp_path: Path, style: str, first: str, second: str) -> None:
     path = _scores(tmp_path, (first, second))
     sides = ["--baseline", first, "--candidate", second]

@@ -87,7 +87,7 @@ def without_wild_numbers(data: EvalData) -> EvalData:
     return replace(data, outcomes=tame)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(
     data=tidy_data().map(without_wild_numbers).filter(lambda data: data.outcomes["run"].n_unique() == data.runs.height)
 )

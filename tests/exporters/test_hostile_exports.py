@@ -52,7 +52,7 @@ def read_back(files: dict[str, bytes]) -> EvalData | None:
 
 
 @pytest.mark.parametrize("to", ["parquet", "csv", "json", "eee"])
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(damage=st.tuples(st.integers(0, 5), st.floats(0, 1), st.binary(max_size=6), st.booleans()))
 def test_damaged_bytes_are_refused_or_read(
     exports: dict[str, dict[str, bytes]], to: str, damage: tuple[int, float, bytes, bool]
@@ -68,7 +68,7 @@ def test_damaged_bytes_are_refused_or_read(
         assert found.outcomes.height <= 10
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(forged=JSON, key=st.sampled_from(["version", "shared", "run", "factors", "metrics", None]))
 def test_a_forged_annex_is_refused_or_left_aside(
     exports: dict[str, dict[str, bytes]], forged: object, key: str | None
@@ -84,7 +84,7 @@ def test_a_forged_annex_is_refused_or_left_aside(
         assert found.outcomes["score"].drop_nulls().is_in([k / 10 for k in range(10)]).all()
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     forged=JSON, key=st.sampled_from(["format", "version", "tables", "problems", "columns", "file", "rows", "table"])
 )

@@ -35,7 +35,7 @@ def assert_same(first: EvalData, second: EvalData) -> None:
         assert second.table(name).equals(first.table(name)), name
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(data=tidy_data(), to=st.sampled_from(FORMATS))
 def test_every_table_comes_back_as_it_was(data: EvalData, to: TableFormat) -> None:
     with tempfile.TemporaryDirectory() as folder:

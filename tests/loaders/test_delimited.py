@@ -33,7 +33,7 @@ def expected(text: str, width: int) -> tuple[list[tuple[str | None, ...]], list[
 
 def test_cells_and_their_lines_are_those_of_a_reader_row_by_row(tmp_path: Path) -> None:
     rng, path, n_read = np.random.default_rng(0), tmp_path / "t.csv", 0
-    for _ in range(1_500):
+    for _ in range(600):
         width, newline = int(rng.integers(2, 4)), str(rng.choice(["\n", "\r\n"]))
         cells = _CELLS + _ODD if rng.random() < 0.2 else _CELLS
         widths = [width if rng.random() < 0.95 else width + int(rng.choice([-1, 1])) for _ in range(rng.integers(1, 6))]
@@ -50,7 +50,7 @@ def test_cells_and_their_lines_are_those_of_a_reader_row_by_row(tmp_path: Path) 
         assert (found, places, len(bad)) == wanted, text
         assert all(dtype == pl.String for frame, _ in frames for dtype in frame.dtypes)
         n_read += 1
-    assert n_read > 900
+    assert n_read > 350
 
 
 def test_a_mark_of_the_byte_order_in_a_cell_hides_no_short_row(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -258,16 +257,15 @@ def test_t_after_every_item_is_the_t_test_of_the_first_items() -> None:
     assert flags.tolist() == [bool(stats.ttest_1samp(d[:n], 0.0).pvalue < 0.05) for n in range(10, 31)]
 
 
-def test_some_cells_are_run_and_stored_where_one_says(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "dev.validation", "one-score", "--cell", "n = 20, Wilson", "--jobs", "1"]
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run([*command, "--output", str(tmp_path)], cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "100%  one-score: n = 20, Wilson" in done.stderr
+def test_some_cells_are_run_and_stored_where_one_says(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    status = main(["one-score", "--cell", "n = 20, Wilson", "--jobs", "1", "--output", str(tmp_path)])
+    done = capfd.readouterr()
+    assert status == 0, done.err
+    assert "100%  one-score: n = 20, Wilson" in done.err
     stored = json.loads((tmp_path / "one-score.json").read_text(encoding="utf-8"))
     assert {row["method"] for row in stored["rows"]} == {"Wilson"}
     assert [path.name for path in tmp_path.iterdir()] == ["one-score.json"]
-    assert "n = 20, p = .99" in done.stdout
+    assert "n = 20, p = .99" in done.out
 
 
 def test_an_unknown_question_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

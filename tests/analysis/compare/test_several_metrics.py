@@ -65,8 +65,7 @@ def by_itself(name: str, cluster: str | None) -> es.Comparison:
     return es.compare(data(), "old", "new", metric=name, cluster=cluster)
 
 
-@pytest.mark.parametrize("cluster", [None, "topic"])
-@pytest.mark.parametrize("level", [0.95, 0.9])
+@pytest.mark.parametrize(("cluster", "level"), [(None, 0.95), ("topic", 0.9)])
 def test_each_metric_is_the_comparison_alone_at_the_level_of_bonferroni(cluster: str | None, level: float) -> None:
     several = es.compare(data(), "old", "new", metric=METRICS, cluster=cluster, conf_level=level)
     assert several.conf_level == level

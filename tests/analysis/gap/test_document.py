@@ -34,11 +34,10 @@ def found(request: pytest.FixtureRequest) -> LabLiveGap:
 # --- every result ---
 
 
-def test_figures_have_a_table_and_can_be_drawn(found: LabLiveGap) -> None:
-    for name, figure in found.document().figures.items():
+def test_figures_have_a_table(found: LabLiveGap) -> None:
+    for figure in found.document().figures.values():
         assert figure.table is not None
         assert figure.alt
-        assert found.figure(name, size=7.0).axes
 
 
 # --- what is told ---

@@ -130,6 +130,7 @@ def test_models_of_the_lab_alone_are_forecast_on_the_line_of_logits():
 
 
 def test_what_cannot_be_asked_is_refused_and_a_plan_declares_it(ceiling, plain):
+    few = simulate_lab_live(8, seed=1, live="aggregates", mean=2.0)
     grades = replace(
         ceiling.lab,
         outcomes=ceiling.lab.outcomes.with_columns(score=7.0 * pl.col("score")),
@@ -139,9 +140,9 @@ def test_what_cannot_be_asked_is_refused_and_a_plan_declares_it(ceiling, plain):
     )
     with pytest.raises(InputError, match="is a share of right answers; use scale='identity'"):
         es.gap(grades, ceiling.live, scale="logit")
-    planned = es.gap(ceiling.lab, ceiling.live, n_resamples=ROUNDS, plan=Plan(scale="identity"))
+    planned = es.gap(few.lab, few.live, n_resamples=ROUNDS, plan=Plan(scale="identity"))
     assert planned.lab.link == "identity"
-    other = es.gap(ceiling.lab, ceiling.live, n_resamples=ROUNDS, plan=Plan(scale="identity"), scale="logit")
+    other = es.gap(few.lab, few.live, n_resamples=ROUNDS, plan=Plan(scale="identity"), scale="logit")
     assert any("eparts from the plan: scale logit given" in note.text for note in other.notes)
     assert "--scale identity" in shell_command(replace(plain.settings, files={"lab": ("a",), "live": ("b",)}))
 

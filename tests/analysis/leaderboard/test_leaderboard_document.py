@@ -55,8 +55,9 @@ def test_one_best_is_named_with_its_score() -> None:
     assert document.number_words.startswith("a, 95% CI ")
 
 
-@pytest.mark.parametrize("baseline", [None, "a", "b"])
-@pytest.mark.parametrize("kind", ["right or wrong", "graded", "clustered"])
+@pytest.mark.parametrize(
+    ("kind", "baseline"), [("right or wrong", None), ("right or wrong", "b"), ("graded", "a"), ("clustered", "b")]
+)
 def test_a_board_of_two_says_what_the_comparison_says(kind: str, baseline: str | None) -> None:
     rng = np.random.default_rng(3)
     values = binary(96, [0.9, 0.5]) if kind != "graded" else rng.normal([0.62, 0.6], 0.04, (96, 2)).clip(0, 1)

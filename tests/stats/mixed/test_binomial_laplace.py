@@ -216,9 +216,11 @@ def scenarios_of_models(*, model_effects, slopes):
     )
 
 
-@pytest.mark.parametrize("by_component", [True, False])
-@pytest.mark.parametrize("slopes", [False, True])
-@pytest.mark.parametrize("model_effects", [False, True])
+# Every two of what differs are met together.
+@pytest.mark.parametrize(
+    ("model_effects", "slopes", "by_component"),
+    [(False, False, True), (False, True, False), (True, False, False), (True, True, True)],
+)
 def test_rest_by_components_is_the_whole_one(model_effects, slopes, by_component, monkeypatch):
     """Deviance, gradient and covariances, with the rest factored scenario by scenario and in one piece."""
     monkeypatch.setattr(gram_module, "_whole_is_cheaper", lambda *_: not by_component)
