@@ -124,15 +124,20 @@ def test_path_is_the_interval_of_each_n():
         assert found.estimates[place] == pytest.approx(then.estimate)
 
 
-def test_capital_is_fair_where_the_mean_is_the_null():
-    """Over all 3^6 sequences of -1, 0, 1 with their probabilities, the expected e-value is 1 on each side, so 1/2 + 1/2."""
+@pytest.mark.parametrize("sizes", [np.ones(5), np.array([0.5, 1.0, 0.25, 1.0, 0.75])], ids=["items", "clusters"])
+@pytest.mark.parametrize("planned", [None, 4])
+def test_capital_is_fair_where_the_mean_is_the_null(planned, sizes):
+    """Over all 3^5 sequences of -1, 0, 1 with their probabilities, the expected e-value is 1 on each side, so 1/2 + 1/2.
+
+    A martingale from 1 reaches 1/alpha in at most alpha of all runs, however often one looks.
+    """
     chances = {1.0: 0.25, -1.0: 0.15, 0.0: 0.6}
     expected = {"above": 0.0, "below": 0.0}
-    for d in itertools.product(chances, repeat=6):
+    for d in itertools.product(chances, repeat=5):
         weight = math.prod(chances[value] for value in d)
-        game = open_game((np.array(d) + 1) / 2, np.ones(6), math.log(40), None)
+        game = open_game((np.array(d) + 1) / 2, sizes, math.log(40), planned)
         for side, reach in (("above", 0.55), ("below", 0.45)):
-            expected[side] += weight * math.exp(game.last(reach, 6, side))
+            expected[side] += weight * math.exp(game.last(reach, 5, side))
     assert expected == {"above": pytest.approx(1.0), "below": pytest.approx(1.0)}
 
 
@@ -163,7 +168,7 @@ def test_a_large_unit_moves_the_capital_as_the_sum_of_its_items_would():
     st.sampled_from([None, 40]),
     st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_nested_and_p_agrees_with_the_interval(values, level, planned, seed):
     d = np.random.default_rng(seed).permutation(values)
     for function in BOUNDED:
@@ -329,8 +334,8 @@ def test_drift_is_the_brownian_bridge_statistic():
 
 def test_drift_is_found_where_it_is_and_seldom_where_not():
     rng = np.random.default_rng(18)
-    alarms = [not is_steady(right_or_wrong(rng, 200)) for _ in range(1000)]
-    assert np.mean(alarms) <= 0.01 + allowance(1000, 0.01)
+    alarms = [not is_steady(right_or_wrong(rng, 200)) for _ in range(500)]
+    assert np.mean(alarms) <= 0.01 + allowance(500, 0.01)
     moved = [
         not is_steady(np.concatenate([right_or_wrong(rng, 100, 0.3, 0.0), right_or_wrong(rng, 100, 0.0, 0.1)]))
         for _ in range(100)
@@ -354,7 +359,7 @@ def test_a_cumulative_mean_by_its_definition():
 
 
 @given(st.lists(st.integers(-2, 3), min_size=20, max_size=60).filter(lambda values: len(set(values)) > 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_the_stretch_strays_as_far_as_any(values):
     """Every stretch is tried: none has a larger sum of residuals, and its mean and that of the others are as they are told."""
     d = np.array(values, dtype=float)
@@ -377,12 +382,11 @@ def test_units_of_several_items_add_up_as_their_items_do():
 
 
 def test_a_random_order_seldom_leaves_the_band():
-    """Also of skewed values and few units, for which the band is too wide rather than too narrow."""
+    """Also of skewed values, for which the band is too wide rather than too narrow: at most 4 standard errors above 5%."""
     rng = np.random.default_rng(21)
-    for draw in (lambda: rng.exponential(size=60), lambda: right_or_wrong(rng, 25), lambda: rng.normal(size=300)):
-        found = [each for each in (cumulative_mean(draw(), conf_level=0.95) for _ in range(1000)) if each is not None]
-        left = [bool(((f.totals < f.lows - 1e-12) | (f.totals > f.highs + 1e-12)).any()) for f in found]
-        assert np.mean(left) <= 0.05 + allowance(len(left), 0.05)
+    found = [cumulative_mean(rng.exponential(size=60), conf_level=0.95) for _ in range(250)]
+    left = [bool(((f.totals < f.lows - 1e-12) | (f.totals > f.highs + 1e-12)).any()) for f in found]
+    assert np.mean(left) <= 0.05 + allowance(len(left), 0.05)
 
 
 def test_drift_is_not_asked_of_few_or_equal_units():
@@ -447,10 +451,10 @@ LAWS = {
     "graded": (lambda rng, n: rng.beta(8, 2, n) - rng.beta(6, 4, n), 0.2),
     "one-sided": (lambda rng, n: (rng.random(n) < 0.03) * 1.0, 0.03),
 }
-LENGTHS = [pytest.param(250, 300, id="quick"), pytest.param(4000, 2000, id="long", marks=pytest.mark.slow)]
+LENGTHS = [pytest.param(100, 300, id="quick"), pytest.param(4000, 2000, id="long", marks=pytest.mark.slow)]
 
 
-@pytest.mark.parametrize(("replicates", "n"), LENGTHS)
+@pytest.mark.parametrize(("replicates", "n"), LENGTHS[1:])
 @pytest.mark.parametrize("planned", [None, 100])
 @pytest.mark.parametrize("law", LAWS)
 def test_betting_covers_at_every_n_at_once(law, planned, replicates, n):
@@ -508,7 +512,7 @@ def test_asymptotic_sequence_covers_skewed_scores(replicates, n):
     ("n", "planned", "least", "most"),
     [
         (100, None, 1.4, 1.75),
-        (1000, None, 1.4, 1.65),
+        pytest.param(1000, None, 1.4, 1.65, marks=pytest.mark.slow),
         pytest.param(10_000, None, 1.4, 1.65, marks=pytest.mark.slow),
         (1000, 1000, 1.15, 1.4),
     ],
@@ -516,7 +520,7 @@ def test_asymptotic_sequence_covers_skewed_scores(replicates, n):
 def test_the_price_of_looking(n, planned, least, most):
     """Width over that of the fixed-n t interval, 12% better and 8% worse; measured 1.56, 1.52, 1.53, and 1.27 at a plan."""
     ratios = []
-    for seed in range(6):
+    for seed in range(2):
         d = right_or_wrong(np.random.default_rng(seed), n)
         found = betting_cs(d, planned_n=planned)
         ratios.append((found.conf_high - found.conf_low) / (2 * t_quantile(0.95, n - 1) * d.std(ddof=1) / math.sqrt(n)))
