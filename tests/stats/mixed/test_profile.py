@@ -110,15 +110,12 @@ def cbpp(golden):
     return replace(design, count=size)
 
 
-def test_lme4_binomial(cases, golden):
-    fit = fit_binomial(cbpp(golden))
-    agree(profile(fit, contrasts=np.eye(4)), cases["cbpp"]["profile"], LME4_BINOMIAL)
-
-
-def test_quadrature_is_profiled_too(golden):
+def test_lme4_binomial_and_quadrature(cases, golden):
     """Nine points move the ends by less than a tenth of the interval, and the estimate is theirs."""
+    found = profile(fit_binomial(cbpp(golden)), contrasts=np.eye(4))
+    agree(found, cases["cbpp"]["profile"], LME4_BINOMIAL)
     fit = fit_binomial(cbpp(golden), n_quadrature=9)
-    laplace, nine = (profile(f)[0] for f in (fit_binomial(cbpp(golden)), fit))
+    laplace, (nine,) = found[0], profile(fit)
     assert nine.estimate == pytest.approx(float(fit.theta[0]))
     width = laplace.conf_high - laplace.conf_low
     assert 0.0 < abs(nine.conf_high - laplace.conf_high) < 0.1 * width
@@ -127,7 +124,8 @@ def test_quadrature_is_profiled_too(golden):
 def test_ends_lie_where_the_deviance_has_risen_by_the_quantile(pastes):
     """The density of the normal law, minimised over everything else."""
     design = pastes.design
-    found = {interval.name: interval for interval in profile(pastes, conf_level=0.9)}
+    names = ["sd of (Intercept) by sample", "sigma"]
+    found = {interval.name: interval for interval in profile(pastes, names=names, conf_level=0.9)}
     quantile = stats.chi2.ppf(0.9, 1)
 
     def at(sd=None, sigma=None):
@@ -140,9 +138,8 @@ def test_ends_lie_where_the_deviance_has_risen_by_the_quantile(pastes):
         return optimize.minimize(value, start, method="Nelder-Mead", options={"fatol": 1e-9, "xatol": 1e-7}).fun
 
     least = at()
-    for name, key in (("sd of (Intercept) by sample", "sd"), ("sigma", "sigma")):
-        for end in (found[name].conf_low, found[name].conf_high):
-            assert at(**{key: end}) - least == pytest.approx(quantile, abs=1e-4)
+    for key, end in (("sd", found["sd of (Intercept) by sample"].conf_low), ("sigma", found["sigma"].conf_high)):
+        assert at(**{key: end}) - least == pytest.approx(quantile, abs=1e-4)
 
 
 def test_ends_at_a_bound_are_the_bound(cases, pastes):
@@ -169,12 +166,9 @@ def test_a_correlation_of_few_groups_reaches_one(cases):
 def test_scale_and_sign(cases, pastes):
     design = pastes.design
     times = fit_linear(replace(design, response=-1000.0 * design.response), reml=False)
-    for one, other in zip(
-        profile(pastes, contrasts=[0.0, 1.0, 0.0]), profile(times, contrasts=[0.0, 1.0, 0.0]), strict=True
-    ):
-        ends = np.array([one.conf_low, one.conf_high]) * (
-            1000.0 if "sd" in one.name or one.name == "sigma" else -1000.0
-        )
+    wanted = {"names": ["sd of (Intercept) by sample"], "contrasts": [0.0, 1.0, 0.0]}
+    for one, other in zip(profile(pastes, **wanted), profile(times, **wanted), strict=True):
+        ends = np.array([one.conf_low, one.conf_high]) * (1000.0 if "sd" in one.name else -1000.0)
         width = 1000.0 * (one.conf_high - one.conf_low)
         assert sorted([other.conf_low, other.conf_high]) == pytest.approx(sorted(ends), abs=1e-4 * width)
 
