@@ -464,7 +464,7 @@ class _Table:
             and (item_weight >= _ENOUGH or numbered)
             and (score_weight >= _ENOUGH and bool(scores) and not used)
             and (told and (model is None or model.is_complete))
-            and (not apart or repeated or self._tells_plainly(apart[0]))
+            and (not apart or repeated or self._tell_plainly(apart))
             and (is_key or repeated)
             and self.n_rows > 0
         )
@@ -524,18 +524,23 @@ class _Table:
             levels = {f"variant={column.source}": len(column.levels) for column in others}
             # What has more levels than the items is the item.
             odd = any(levels.get(option, 0) > len(item.levels) for option in apart)
-            return (*apart, *metric), True, against + (0.05 if self._tells_plainly(apart[0]) else 0.2) + _APART * odd
+            return (*apart, *metric), True, against + (0.05 if self._tell_plainly(apart) else 0.2) + _APART * odd
         silent = all(is_answer(c.name) or c.is_text or c.is_measured or len(c.levels) < 2 for c in others)
         return ((f"trial={ORDER}", *metric), False, against + 0.1) if silent else (metric, False, against + 0.4)
 
-    def _tells_plainly(self, option: str) -> bool:
-        """Whether what tells rows apart is called for it (repetitions, judges, tasks, versions of an item) or asked for."""
-        role, _, column = option.partition("=")
+    def _tell_plainly(self, apart: Sequence[str]) -> bool:
+        """Whether what tells rows apart is called for it (repetitions, judges, metrics, versions of an item) or asked for.
+
+        A task may stand behind another of these; alone it may be one of several to which an item belongs.
+        """
         names = ("variant", "model") if self.asked.sides else ("variant",)
-        known = role in {"trial", "judge", "metric", "system", "task"} or any(
-            ROLES[name].weight(plain(column)) for name in names
-        )
-        return known or column_named(column) in self.asked.factors
+        roles = {"trial", "judge", "metric", "system"}
+        for role, _, column in (option.partition("=") for option in apart):
+            called = role in roles or any(ROLES[name].weight(plain(column)) for name in names)
+            if not (called or column_named(column) in self.asked.factors):
+                return False
+            roles.add("task")
+        return True
 
     def _repeats(self, column: SampledColumn, model: SampledColumn | None) -> bool:
         """Whether a column called run numbers repetitions: where nobody says otherwise, and where several models have one."""
@@ -583,7 +588,7 @@ class _Table:
             # Each of several raters may have a row of an item.
             repeated = item is not None and len(item.levels) < self.n_rows
             apart = self._apart(item, None, rest)[0] if repeated and item is not None else ()
-            told = not repeated or (bool(apart) and self._tells_plainly(apart[0]) and apart[0] != f"trial={ORDER}")
+            told = not repeated or (bool(apart) and self._tell_plainly(apart) and apart[0] != f"trial={ORDER}")
             if not told and rivals:
                 continue
             dashes = sorted({cell for column in columns for cell in column.cells if not is_score(cell)})

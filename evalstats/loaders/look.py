@@ -395,4 +395,4 @@ def _without(missing: Sequence[str], columns: Sequence[str], rows: Sequence[Reco
         means = "a TOML file with [values.score] and a line for each letter, as A = 4"
         return f". {Option('map', grade, of='score')} holds letters; say what each stands for in {means}"
     none = f"{and_list(empty)} has no value in any row" if empty else "no column looks like a score"
-    return f". But {none} (a number, right or wrong, pass or fail): score the answers first"
+    return f". But {none} (a number, right or wrong, pass or fail): name it, or score the answers first"

@@ -56,7 +56,7 @@ _TOTALS = frozenset({"mean", "average", "avg", "overall", "total", "sum", "all"}
 _NEEDED = ("item", "model", "run", "benchmark", "metric")
 _SHOWN_LEVELS = 12
 _LOOKED_AT = 200
-_REASON_CHARS = 500
+_REASON_CHARS, _ITEM_CHARS = 500, 80
 _ROUNDING, _NO_TINY = 1e-9, 0.1
 _SIMULATED = frozenset({"yes", "true", "1"})
 _NOT_SIMULATED = frozenset({"", "no", "false", "0"})
@@ -562,7 +562,7 @@ class Tidier:
         names = _keys_of(frame)
         rows = frame.filter(again)
         shown = "; ".join(
-            f"{self.word} {row[PLACE]}: model {row['model']!r}, item {row['item']!r}"
+            f"{self.word} {row[PLACE]}: model {row['model']!r}, item {row['item'][:_ITEM_CHARS]!r}"
             for row in rows.unique(PLACE, maintain_order=True).head(_SHOWN).iter_rows(named=True)
         )
         # Only what the table has: nobody should look for a column that we have filled in.
@@ -595,11 +595,13 @@ class Tidier:
         )
         records = repeated.select(pl.col(name).cast(pl.String).alias(source) for source, name in factors.items())
         keys = repeated.select(pl.col(names).cast(pl.String)).rows()
-        free = [name for name in ("variant", "task") if name not in self.binding.columns]
+        free = [name for name in ("variant", "task") if name not in self.binding.columns] or ["variant"]
         cells = records.to_dicts()
         found = repeats_told_apart([SampledColumn(source, cells) for source in factors], keys)
-        if free == ["task"]:
-            found = [option.replace("variant=", "task=", 1) for option in found]
+        parts = [option.partition("=") for option in found]
+        found = [
+            f"{name if name in free or name not in {'variant', 'task'} else free[0]}={of}" for name, _, of in parts
+        ]
         if not found:
             return (
                 "if they are different questions, give each its own id, or name what tells them apart: "

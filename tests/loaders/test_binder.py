@@ -308,7 +308,9 @@ def test_two_columns_of_one_side_are_no_two_models() -> None:
 def test_answers_without_scores_are_not_asked_for_their_columns(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("prompt_id,response\np1,Paris\np2,Rome\n")
-    with pytest.raises(InputError, match=r"But no column looks like a score \(a number, .*\): score the answers first"):
+    with pytest.raises(
+        InputError, match=r"But no column looks like a score \(a number, .*\): name it, or score the answers"
+    ):
         read(path)
     path.write_text("prompt_id,response,answer.raw\np1,Paris,.5\np2,Rome,.25\n")
     with pytest.raises(InputError, match=r"score=COLUMN\. But no column looks like a score"):

@@ -320,7 +320,7 @@ def test_rows_are_chosen_before_they_are_checked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no known score"):
         read(path, strict=True)
     path.write_text(HALF)
-    with pytest.raises(InputError, match=r"4 ids stand more than once .*'split' tells them apart: --map variant=split"):
+    with pytest.raises(InputError, match=r"4 ids stand more than once .*'split' tells them apart: --map task=split"):
         read(path, strict=True)
     data = read(path, where={"split": "test"}, strict=True)
     assert data.outcomes["split"].to_list() == ["test"] * 4

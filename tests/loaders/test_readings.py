@@ -137,6 +137,7 @@ ASKED: Final = (
     "run:trial model:model accuracy:share f1:share",
     "seed:seed dataset:dataset model:model accuracy:share",
     "seed:seed prompt:side model:model f1:share",
+    "index:index dataset:dataset model:model correct:right",
     "id:id model:model correct_1:right correct_2:right correct_3:right",
     "id:id score_1:right score_2:right score_3:right",
 )

@@ -579,3 +579,12 @@ def test_a_label_that_is_no_score_may_be_all_that_a_map_says(tmp_path: Path) -> 
     assert "if they mean no score: --map unscored=parse_failure" in said
     offer = "--map item=question --map score=result --map model=prompt"
     assert f"These may fit: {offer}" in refused_of(path, "unscored=parse_failure")
+
+
+def test_what_repeats_is_shown_by_the_beginning_of_its_text_and_told_apart_by_a_part(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{'why is that so? ' * 9}{k},m,{part},{k % 2}" for k in range(9) for part in ("arc", "law")]
+    path.write_text("\n".join(["question,model,dataset,ok", *rows]))
+    said = refused_of(path, "item=question", "score=ok", "trial=model", "model=@m")
+    assert "'dataset' tells them apart: --map task=dataset" in said
+    assert f"item '{('why is that so? ' * 9)[:80]}'" in said
