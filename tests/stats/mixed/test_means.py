@@ -271,12 +271,12 @@ def test_a_mean_of_what_was_not_estimated_is_refused(eta, s):
     assert averaged_expit([0.0, 2.0], [0.0, 0.0])[0] == pytest.approx([0.5, 1 / (1 + np.exp(-2.0))])
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_probabilities_that_move_as_one_have_quantiles(seed):
     """Of logits that are perfectly correlated, whose correlation may be rounded beyond 1."""
     rng = np.random.default_rng(seed)
     sd, logit = rng.uniform(0.1, 2.0, 2), rng.normal(size=2)
-    u = np.linspace(-7.0, 7.0, 20001)
+    u = np.linspace(-7.0, 7.0, 8001)
     for sign in (1.0, -1.0):
         spread = sd * [1.0, sign]
         low, high = _quantiles(logit, np.outer(spread, spread), 1.96)

@@ -72,9 +72,9 @@ def test_against_every_permutation():
 def test_size_near_the_ceiling(crossed):
     """Success near .9, where random signs of residuals alarm in 13% to 21%."""
     rate = rejected(
-        lambda rng: right_or_wrong(rng, 5, 5, 40, 2.6, crossed=crossed), 150, crossed=crossed, n_resamples=99
+        lambda rng: right_or_wrong(rng, 5, 5, 40, 2.6, crossed=crossed), 60, crossed=crossed, n_resamples=99
     )
-    assert rate <= ALPHA + 3 * np.sqrt(ALPHA * (1 - ALPHA) / 150)
+    assert rate <= ALPHA + 3 * np.sqrt(ALPHA * (1 - ALPHA) / 60)
 
 
 GRID = {

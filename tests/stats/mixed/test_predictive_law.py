@@ -28,7 +28,7 @@ def effects_of(law, terms):
     return law.mean(values), np.sqrt(law.variance(values, inside))
 
 
-def by_definition(fit, terms, tops, n=14):
+def by_definition(fit, terms, tops, n=10):
     """Average over a fine grid, with V = Z G Z' + R formed at each of its points."""
     design = fit.design
     x, y = design.fixed.at(), design.response

@@ -10,7 +10,7 @@ from scipy import special, stats
 from evalstats.stats.mixed.likelihood_ratio import simulate
 from tests.stats.mixed.dense import fit_at, golden_cases, golden_design, random_matrices, rows_design, term
 
-N = 6000
+N = 3000
 
 
 def draws(fit, seed, n):
