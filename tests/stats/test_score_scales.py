@@ -100,7 +100,7 @@ def test_models_on_one_scale_of_ratings_are_hardly_ever_refused(n: int) -> None:
     strong = spread_of(rng.integers(5, 11, 50))
     n_refused = n_tables = 0
     for law in (*normals, *skewed):
-        for counts in rng.multinomial(n, law, size=12):
+        for counts in rng.multinomial(n, law, size=6):
             scores = spread_of(np.repeat(np.arange(1, 11), counts))
             n_tables += 1
             n_refused += (two_scales({"a": scores, "b": strong}) or ("", "", ""))[2] == "certain"

@@ -1,7 +1,7 @@
 """Coverage and type-I error by simulation, with seeds.
 
 Quick versions allow 4 binomial standard errors around the stated range, so that only a fault, not chance, fails them; the
-slow ones draw ten times as much. Stated ranges are those of the method's own simulations (see each docstring).
+slow ones draw fifty times as much. Stated ranges are those of the method's own simulations (see each docstring).
 """
 
 import math
@@ -23,7 +23,7 @@ from evalstats.stats.trials import suite_pass
 from tests.stats.coverage import allowance, covered
 
 LEVEL = 0.95
-REPLICATES = [pytest.param(500, id="quick"), pytest.param(10_000, id="long", marks=pytest.mark.slow)]
+REPLICATES = [pytest.param(200, id="quick"), pytest.param(10_000, id="long", marks=pytest.mark.slow)]
 
 
 def share(outcomes):
@@ -61,9 +61,13 @@ def test_variance_matched_wilson_covers_graded_scores_at_the_ceiling(replicates)
     assert share(covered(mean_t(x), 0.95) for x in scores) < 0.9
 
 
-@pytest.mark.parametrize("replicates", REPLICATES)
-@pytest.mark.parametrize("rate", [0.6, 0.9, 0.97])
-@pytest.mark.parametrize("n_clusters", [5, 12, 40])
+@pytest.mark.parametrize(
+    ("n_clusters", "rate", "replicates"),
+    [
+        *((5, 0.6, 200), (12, 0.9, 200), (40, 0.97, 200)),
+        *(pytest.param(g, r, 10_000, marks=pytest.mark.slow) for g in (5, 12, 40) for r in (0.6, 0.9, 0.97)),
+    ],
+)
 def test_variance_matched_wilson_covers_clusters(n_clusters, rate, replicates):
     """Unequal clusters (7:1), strong dependence: .93 and more, where Wilson at n_hat falls to .81 (G = 40, .9)."""
     rng = np.random.default_rng(n_clusters)
@@ -145,7 +149,7 @@ def test_sign_flip_keeps_its_size_under_symmetry(n, replicates):
 
 
 @pytest.mark.parametrize(
-    "replicates", [pytest.param(120, id="quick"), pytest.param(1500, id="long", marks=pytest.mark.slow)]
+    "replicates", [pytest.param(60, id="quick"), pytest.param(1500, id="long", marks=pytest.mark.slow)]
 )
 def test_dependence_rule_seldom_raises_a_false_alarm(replicates):
     """Ten unrelated factors: a warning in 4 to 7% of tables; design effects above 1.5 alone would warn in over half."""

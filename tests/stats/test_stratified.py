@@ -160,11 +160,11 @@ def test_small_heavy_strata_that_never_miss_are_not_taken_as_sure():
 SIZES = {"even": [20] * 6 + [60] * 4, "tiny": [1] * 4 + [2] * 5 + [3] * 8 + [5] * 15 + [10] * 15 + [40] * 10}
 
 
-@pytest.mark.parametrize("tables", [400, pytest.param(4000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("tables", [150, pytest.param(4000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("macro", [True, False], ids=["macro", "micro"])
 def test_intervals_hold_their_level(sizes, macro, tables):
-    """Success .3 to .98 by stratum, unequal sizes; seen are coverages more than 3.6 errors below .95 (.911 of 400 tables)."""
+    """Success .3 to .98 by stratum, unequal sizes; seen are coverages more than 3.6 errors below .95 (.886 of 150 tables)."""
     rng = np.random.default_rng(12)
     n = np.array(SIZES[sizes])
     codes = np.repeat(np.arange(len(n)), n)

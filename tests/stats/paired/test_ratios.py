@@ -100,7 +100,7 @@ def test_units_and_order_of_items_do_not_matter(function):
 @given(
     st.lists(st.tuples(st.floats(0.01, 50), st.floats(0, 50)), min_size=3, max_size=30), st.sampled_from([0.8, 0.95])
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_p_agrees_with_the_interval_and_the_interval_holds_the_ratio(pairs, level):
     a, b = np.array(pairs).T
     found = ratio_of_means(a, b, conf_level=level)
@@ -229,7 +229,7 @@ def test_a_long_tail_on_one_side_is_told():
 
 @pytest.mark.parametrize(
     ("n", "sd", "replicates"),
-    [(20, 0.5, 400), (50, 1.0, 400), (200, 1.0, 400)]
+    [(20, 0.5, 200), (200, 1.0, 200)]
     + [pytest.param(n, sd, 5000, marks=pytest.mark.slow) for n in (20, 50, 200) for sd in (0.5, 1.0, 1.5)],
 )
 def test_coverage_of_lognormal_amounts(n, sd, replicates):

@@ -61,9 +61,8 @@ def test_continuous_values_equal_every_pattern_counted(n, seed):
     assert result.p_value == pytest.approx(hits / 2**n, rel=1e-9)
 
 
-@pytest.mark.parametrize("trials", [1, 3, 50])
-@pytest.mark.parametrize("n", [30, 200, 400])
-@pytest.mark.parametrize("favourable", [0.5, 0.8, 0.97])
+@pytest.mark.parametrize("trials", [1, 50])
+@pytest.mark.parametrize(("n", "favourable"), [(30, 0.5), (200, 0.8), (400, 0.97)])
 def test_lattice_law_keeps_relative_accuracy_in_the_tail(trials, n, favourable):
     rng = np.random.default_rng(n + trials)
     steps = rng.integers(1, trials + 1, n) * np.where(rng.random(n) < favourable, 1, -1)

@@ -192,7 +192,7 @@ def test_p_is_never_zero():
 
 
 @pytest.mark.parametrize(
-    "replicates", [pytest.param(300, id="quick"), pytest.param(10_000, id="long", marks=pytest.mark.slow)]
+    "replicates", [pytest.param(150, id="quick"), pytest.param(10_000, id="long", marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("ordinal", [False, True])
 def test_size_and_coverage_under_symmetry(ordinal, replicates):
