@@ -61,7 +61,7 @@ def test_complete_scores_are_their_means_and_themselves() -> None:
 
 def test_two_models_are_ordered_as_on_what_they_share() -> None:
     rng = np.random.default_rng(4)
-    for _ in range(40):
+    for _ in range(12):
         y = (rng.random((60, 2)) < rng.random(2)).astype(float)
         y[:20, 1] = np.nan
         one, two = common_scale(y, bounds=(0.0, 1.0)).estimate

@@ -190,9 +190,9 @@ def share_of_false_claims(draw: Draw, reps: int, seed: int, *, n_clusters: int |
 def test_claims_are_seldom_false() -> None:
     """At most .05 and four binomial standard errors."""
     for draw in (same_scores, same_costs):
-        assert share_of_false_claims(draw, 80, 11) <= 0.05 + 4 * (0.05 * 0.95 / 80) ** 0.5
-    clustered = share_of_false_claims(lambda rng: same_scores(rng, 16), 40, 12, n_clusters=16)
-    assert clustered <= 0.05 + 4 * (0.05 * 0.95 / 40) ** 0.5
+        assert share_of_false_claims(draw, 40, 11) <= 0.05 + 4 * (0.05 * 0.95 / 40) ** 0.5
+    clustered = share_of_false_claims(lambda rng: same_scores(rng, 16), 20, 12, n_clusters=16)
+    assert clustered <= 0.05 + 4 * (0.05 * 0.95 / 20) ** 0.5
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ def independent(rng, n, means):
 @pytest.mark.parametrize(
     ("n_clusters", "sizes", "binary", "replicates"),
     [
-        pytest.param(15, EVEN, False, 100, id="15"),
+        pytest.param(15, EVEN, False, 40, id="15"),
         *(
             pytest.param(g, sizes, binary, 4000, id=f"{g}-{len(sizes)}-{binary}-long", marks=pytest.mark.slow)
             for g in (7, 15, 40)
@@ -69,14 +69,15 @@ def test_rank_sets_of_equal_models_hold_together_with_clusters(n_clusters, sizes
             known = rank_sets_normal(scores.mean(axis=0), plain, n_resamples=499, seed=seed)
             normal.append((known.low == 1).all())
     assert np.mean(ours) >= 0.95 - allowance(replicates)
-    assert np.mean(normal) < (0.945 if n_clusters == 40 else 0.87)
     assert np.mean(normal) < np.mean(ours)
+    if replicates > 100:
+        assert np.mean(normal) < (0.945 if n_clusters == 40 else 0.87)
 
 
 @pytest.mark.parametrize(
     ("n", "replicates"),
     [
-        pytest.param(60, 50, id="60"),
+        pytest.param(60, 25, id="60"),
         pytest.param(200, 10_000, id="200-long", marks=pytest.mark.slow),
         pytest.param(100, 4000, id="100-long", marks=pytest.mark.slow),
         pytest.param(60, 4000, id="60-long", marks=pytest.mark.slow),
@@ -92,7 +93,7 @@ def test_rank_sets_of_equal_models_hold_together_with_independent_items(n, repli
     assert np.mean(held) >= 0.94 - allowance(replicates)
 
 
-@pytest.mark.parametrize("replicates", [60, pytest.param(5000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("replicates", [30, pytest.param(5000, marks=pytest.mark.slow)])
 def test_rank_sets_of_unequal_models_hold_true_ranks(replicates):
     """Two equal pairs and two apart, with missing scores: true ranks (ties take all their places) are in the sets."""
     rng = np.random.default_rng(1)
@@ -110,7 +111,7 @@ def test_rank_sets_of_unequal_models_hold_true_ranks(replicates):
     assert np.mean(told) > 3
 
 
-@pytest.mark.parametrize("replicates", [60, pytest.param(8000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("replicates", [30, pytest.param(8000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["binary", "clusters"])
 def test_family_wise_error_under_a_partial_null(kind, replicates):
     """Three equal models and two far better ones: false claims among the equal ones in at most 5% of tables."""
@@ -157,7 +158,7 @@ def test_simultaneous_intervals_cover_clusters_of_unequal_models(n_clusters, siz
 
 
 @pytest.mark.parametrize(
-    ("level", "replicates"), [(2.0, 60), *(pytest.param(level, 5000, marks=pytest.mark.slow) for level in (0.5, 2.0))]
+    ("level", "replicates"), [(2.0, 30), *(pytest.param(level, 5000, marks=pytest.mark.slow) for level in (0.5, 2.0))]
 )
 def test_simultaneous_tango_limits_cover_near_the_ceiling(level, replicates):
     """Four models on 60 items, from three quarters right to nearly all right: t intervals have width 0 there."""
@@ -172,7 +173,7 @@ def test_simultaneous_tango_limits_cover_near_the_ceiling(level, replicates):
     assert np.mean(covered) >= 0.95 - allowance(replicates)
 
 
-@pytest.mark.parametrize("replicates", [50, pytest.param(4000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("replicates", [25, pytest.param(4000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["items", "clusters"])
 def test_comparisons_with_the_best_hold_together(kind, replicates):
     rng = np.random.default_rng(4)

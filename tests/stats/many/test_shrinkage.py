@@ -216,8 +216,8 @@ def test_a_narrow_win_is_corrected_downwards_and_a_tie_is_said():
 @pytest.mark.parametrize(
     ("replicates", "models", "spread", "rho"),
     [
-        pytest.param(300, 10, 0.0, 0.3, id="equal"),
-        pytest.param(300, 5, 2.0, 0.0, id="apart"),
+        pytest.param(150, 10, 0.0, 0.3, id="equal"),
+        pytest.param(150, 5, 2.0, 0.0, id="apart"),
         pytest.param(5000, 29, 3.0, 0.5, id="many", marks=pytest.mark.slow),
         pytest.param(5000, 2, 0.0, 0.0, id="two", marks=pytest.mark.slow),
         pytest.param(5000, 10, 0.0, 0.0, id="equal-long", marks=pytest.mark.slow),

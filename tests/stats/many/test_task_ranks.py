@@ -21,9 +21,10 @@ def by_definition(ranks: np.ndarray, n_models: int, conf_level: float) -> tuple[
     return int(np.floor(min(kept))), int(np.ceil(max(kept)))
 
 
-@pytest.mark.parametrize("conf_level", [0.9, 0.95])
-@pytest.mark.parametrize("n_tasks", [19, 20, 25, 41])
-@pytest.mark.parametrize("digits", [0, 2])
+@pytest.mark.parametrize(
+    ("n_tasks", "digits", "conf_level"),
+    [(19, 0, 0.9), (20, 2, 0.9), (25, 0, 0.9), (39, 2, 0.95), (41, 0, 0.95), (41, 2, 0.9)],
+)
 def test_definition(n_tasks: int, digits: int, conf_level: float) -> None:
     scores = np.round(np.random.default_rng(n_tasks).normal(np.arange(6) * 0.3, 1, (n_tasks, 6)), digits)
     ranks = stats.rankdata(-scores, axis=1)
