@@ -202,7 +202,7 @@ def test_scores_of_rows_that_were_not_fitted():
         row_scores(fit, replace(rows, n_models=5))
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(seed=st.integers(0, 10_000), prior=st.sampled_from([0.0, 0.5]))
 def test_names_sides_and_order_of_votes_change_nothing(seed, prior):
     rows = some_votes(seed, n_votes=80, n_covariates=1)
@@ -383,7 +383,7 @@ def _against_average(strengths):
     return -(np.logaddexp(0, strengths) + np.logaddexp(0, -strengths)).sum()
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 100_000), ties=st.sampled_from(["half", "davidson", "rao-kupper"]))
 def test_what_is_fitted_has_a_maximum(seed, ties):
     """Few votes, of which the linear programme says whether the likelihood rises for ever."""

@@ -48,9 +48,9 @@ def _model_bursts(rater, seconds, first, second, won, likely):  # noqa: PLR0917 
 
 @pytest.mark.parametrize("gap", ["even", "uneven"])
 def test_sittings_of_honest_raters_are_no_bursts(gap: str) -> None:
-    alarms = [bool(rater_bursts(*_times(np.random.default_rng(seed), 20, 200, gap))) for seed in range(100)]
-    # More than 12 of 100 come once in a thousand times at 5%.
-    assert sum(alarms) <= 12
+    alarms = [bool(rater_bursts(*_times(np.random.default_rng(seed), 20, 200, gap))) for seed in range(40)]
+    # More than 7 of 40 come once in a thousand times at 5%.
+    assert sum(alarms) <= 7
 
 
 def test_a_script_that_votes_every_three_seconds_is_found() -> None:
@@ -65,8 +65,8 @@ def test_a_script_that_votes_every_three_seconds_is_found() -> None:
 
 
 def test_tastes_and_sittings_make_no_bursts_of_models() -> None:
-    alarms = [bool(_model_bursts(*_votes_on_models(np.random.default_rng(seed)))) for seed in range(100)]
-    assert sum(alarms) <= 12
+    alarms = [bool(_model_bursts(*_votes_on_models(np.random.default_rng(seed)))) for seed in range(40)]
+    assert sum(alarms) <= 7
 
 
 def test_a_night_of_votes_for_one_model_is_found() -> None:
@@ -182,7 +182,7 @@ def test_bursts_of_raters_window_by_window(seed: int, level: float) -> None:
     _compared(rater_bursts(rater, seconds, level=level), wanted)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("known", "n_models"), [(True, 4), (False, 4), (True, 10)])
 def test_bursts_of_models_window_by_window(seed: int, known: bool, n_models: int) -> None:
     rng = np.random.default_rng(seed)

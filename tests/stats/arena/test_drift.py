@@ -300,13 +300,13 @@ def test_slopes_equal_a_joint_fit():
 
 def test_a_planted_drift_is_measured():
     slopes = []
-    for seed in range(20):
+    for seed in range(10):
         rows, period = over_time(seed, n=6000, drift=0.5)
         found = linear_drift(fit_strengths(rows), rows, period)
         slopes.append(found.slope[0] * 5)
         assert abs(found.slope[0] * 5 - 0.5) < 4.5 * found.std_error[0] * 5
-    # 20 tables with a standard error of about 0.11 each.
-    assert np.mean(slopes) == pytest.approx(0.5, abs=0.08)
+    # 10 tables with a standard error of about 0.11 each.
+    assert np.mean(slopes) == pytest.approx(0.5, abs=0.11)
 
 
 def test_one_riser_is_no_fall_of_the_others():
@@ -375,7 +375,7 @@ def false_alarms(n_tables, **more):
 
 
 def test_false_alarms_are_as_rare_as_said():
-    for p in false_alarms(24, n=1000, n_models=6, n_periods=4, n_raters=40, rater_sd=0.5):
+    for p in false_alarms(12, n=1000, n_models=6, n_periods=4, n_raters=40, rater_sd=0.5):
         found, most = share_small(p, 0.05)
         assert found <= most
 

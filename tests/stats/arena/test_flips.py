@@ -44,7 +44,7 @@ def _confirmed(found: OrderFlip, ties: Ties = "half") -> None:
 
 def test_on_tiny_tables_it_is_the_smallest_of_all_sets() -> None:
     compared = 0
-    for seed in range(12):
+    for seed in range(8):
         rows = honest(np.random.default_rng(seed), n_models=3, n_raters=16, each=1, ties=0.5).rows()
         try:
             fit = fit_strengths(rows)
@@ -58,7 +58,7 @@ def test_on_tiny_tables_it_is_the_smallest_of_all_sets() -> None:
         least = _by_trying_all(found.rows, found.first, found.second, 2)
         assert (least is None and found.n_votes > 2) or least == found.n_votes
         compared += 1
-    assert compared >= 6
+    assert compared >= 4
 
 
 @pytest.mark.parametrize("ties", ["half", "davidson", "rao-kupper"])
@@ -189,8 +189,7 @@ class _Curve(_Search):
         return removed, self.gap(size), self.fit
 
 
-@pytest.mark.parametrize("start", [1, 7, 100, 390, 900])
-@pytest.mark.parametrize("wanted", [1, 2, 97, 400, 900])
+@pytest.mark.parametrize(("start", "wanted"), [(1, 1), (900, 2), (7, 97), (390, 400), (1, 900), (900, 900)])
 @pytest.mark.parametrize("bend", [0.5, 1.0, 2.0])
 def test_the_fewest_votes_are_found_in_few_refits_whatever_the_shape_of_the_gap(start, wanted, bend) -> None:
     """Not one vote more nor less than turns the order, in about as many refits as halving would need, fewer on a line."""

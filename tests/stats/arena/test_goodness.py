@@ -220,7 +220,7 @@ def test_p_counts_the_observed_value_in():
     ids=["pairs", "circles", "transitivity"],
 )
 def test_false_alarms_are_as_rare_as_said(p_of, world):
-    p = null_p_values(p_of, 30, **world)
+    p = null_p_values(p_of, 15, **world)
     for level in (0.05, 0.2):
         found, most = share_small(p, level)
         assert found <= most

@@ -318,9 +318,9 @@ def test_the_largest_tau_is_twice_the_spread_of_values_or_of_the_quietest_noise(
 
 
 def test_clusters_with_deviations_of_their_own_are_noisier_by_what_is_foretold():
-    """Means over 10 tables: single votes have a ratio of 1; deviations of variance .3 add that much of `by_clusters`."""
+    """Means over 5 tables: single votes have a ratio of 1; deviations of variance .3 add that much of `by_clusters`."""
     rng, none, some, foretold = np.random.default_rng(4), [], [], []
-    for _ in range(10):
+    for _ in range(5):
         n = 1500
         first = rng.integers(0, 5, n)
         second, category = (first + rng.integers(1, 5, n)) % 5, rng.integers(0, 3, n)

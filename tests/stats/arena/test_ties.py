@@ -156,7 +156,7 @@ def test_the_bread_inverts_the_second_derivative(ties):
 
 
 @pytest.mark.parametrize("ties", MODELS)
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 10_000))
 def test_names_and_sides_change_nothing(ties, seed):
     rows = some_votes(seed, n_votes=100, n_covariates=1)
