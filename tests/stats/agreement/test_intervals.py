@@ -124,9 +124,9 @@ def simulated(n: int, reliability: float, rho: float, n_rounds: int, seed: int =
 
 
 def test_coverage_in_short() -> None:
-    covered = simulated(15, 0.8, 0.7, 20)
-    # 20 rounds: three standard errors below .95 is .80; the percentiles for Pearson cover .92 at 15 models.
-    assert all(share >= 0.8 for share in covered.values()), covered
+    covered = simulated(15, 0.8, 0.7, 10)
+    # 10 rounds: three standard errors below .95 is .74; the percentiles for Pearson cover .92 at 15 models.
+    assert all(share >= 0.7 for share in covered.values()), covered
 
 
 @pytest.mark.slow
@@ -165,9 +165,9 @@ def _true_shares(n: int, reliability: float, rho: float, n_rounds: int) -> dict[
 
 
 def test_coverage_of_the_true_correlation_in_short() -> None:
-    shares = _true_shares(20, 0.85, 1.0, 20)
-    # 20 rounds: three standard errors below .95 is .80.
-    assert all(share >= 0.8 for share in shares.values()), shares
+    shares = _true_shares(20, 0.85, 1.0, 10)
+    # 10 rounds: three standard errors below .95 is .74.
+    assert all(share >= 0.7 for share in shares.values()), shares
 
 
 @pytest.mark.slow

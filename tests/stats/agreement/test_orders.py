@@ -53,9 +53,9 @@ def covered(world: str, name: str, n_rounds: int, shared: float = 0.0) -> float:
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_coverage_in_short(world: str) -> None:
-    # Of 20 tables with a coverage of .95 fewer than 17 are a case of one in 60; with .11 to .6 all are.
-    assert covered(world, "spearman", 20) >= 0.85
-    assert covered(world, "kendall", 20) >= 0.85
+    # Of 10 tables with a coverage of .95 fewer than 8 are a case of one in 90; with .11 to .6 nearly all are.
+    assert covered(world, "spearman", 10) >= 0.8
+    assert covered(world, "kendall", 10) >= 0.8
 
 
 @pytest.mark.slow

@@ -77,7 +77,7 @@ def test_a_batch_of_one_time_is_one_unit_and_few_units_are_not_tested():
         run_drifts(scores[:, :2], unknown[:, :2])
 
 
-@pytest.mark.parametrize("worlds", [100, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("worlds", [40, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["random", "sorted", "partly sorted", "weak categories", "graded"])
 def test_sound_runs_are_flagged_as_rarely_as_promised(kind: str, worlds: int):
     rng = np.random.default_rng(3)

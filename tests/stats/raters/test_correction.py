@@ -377,7 +377,7 @@ def test_no_label_counts_for_more_than_half_of_the_weight():
     ("judged", "errors"),
     [((124, 200), (90, 10, 20, 80)), ((15, 300), (12, 3, 1, 30)), ((0, 50), (9, 1, 2, 20)), ((70, 90), (5, 1, 0, 7))],
 )
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.4, 0.97, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.4, 1.0])
 def test_the_profile_is_the_highest_likelihood_of_a_share(judged, errors, share):
     """All three binomials, maximised over sensitivity and false yes by another way, from several starts."""
     yes_yes, no_yes, yes_no, no_no = errors
@@ -393,7 +393,7 @@ def test_the_profile_is_the_highest_likelihood_of_a_share(judged, errors, share)
         ]
         return -sum(logs)
 
-    starts = ([2.0, -2.0], [0.0, 0.0], [-1.0, -4.0], [4.0, 1.0])
+    starts = ([2.0, -2.0], [-1.0, -4.0])
     best = min(
         optimize.minimize(negative, start, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-10}).fun
         for start in starts

@@ -35,10 +35,10 @@ def test_each_side_of_the_error_rates_is_rogan_and_gladens():
 def test_the_error_of_the_error_rates_is_that_of_a_bootstrap():
     pair, rng = sample(n_labels=150, n=600), np.random.default_rng(2)
     drawn = []
-    for _ in range(1500):
+    for _ in range(600):
         rows = rng.integers(0, len(pair.judged), len(pair.judged))
         drawn.append(rogan_gladen_difference(judged_pair(pair.judged[rows], pair.labels[rows])).estimate)
-    assert rogan_gladen_difference(pair).std_error == pytest.approx(np.std(drawn), rel=0.08)
+    assert rogan_gladen_difference(pair).std_error == pytest.approx(np.std(drawn), rel=0.1)
 
 
 def test_swapping_and_shuffling():

@@ -36,14 +36,14 @@ def test_intervals_hold_the_mean_of_these_items(n: int) -> None:
     rng, held = np.random.default_rng(n), []
     chance = rng.beta(2, 1, 200)
     y = (rng.random(200) < chance).astype(float)
-    for _ in range(800):
+    for _ in range(300):
         order = rng.permutation(200)
         known, rest = order[:n], order[n:]
         found = powered_mean(chance[rest], chance[known], y[known], bounds=(0, 1), pseudo=0.5, finite=True).estimate
         assert found.conf_low is not None
         assert found.conf_high is not None
         held.append(found.conf_low <= y.mean() <= found.conf_high)
-    assert 0.93 <= np.mean(held) <= 0.99  # two imaginary labels make it a little wide
+    assert 0.92 <= np.mean(held) <= 0.99  # two imaginary labels make it a little wide
 
 
 def test_what_it_does_not_go_with() -> None:
