@@ -118,10 +118,14 @@ def crossed() -> LabLiveScores:
     return replace(scores, cross=0.03 * np.eye(9) + 0.01 * rng.normal(size=(9, 9)))
 
 
-@pytest.mark.parametrize("with_cross", [False, True])
-def test_slope_tau_and_gaps_are_those_of_brute_force(crossed: LabLiveScores, with_cross: bool):
-    scores = crossed if with_cross else replace(crossed, cross=None)
-    fit, brute = fit_hierarchy(scores), BruteForce(scores)
+@pytest.fixture(scope="module", params=[False, True], ids=["apart", "crossed"])
+def both_ways(request: pytest.FixtureRequest, crossed: LabLiveScores) -> tuple[LabLiveScores, HierarchyFit, BruteForce]:
+    scores = crossed if request.param else replace(crossed, cross=None)
+    return scores, fit_hierarchy(scores), BruteForce(scores)
+
+
+def test_slope_tau_and_gaps_are_those_of_brute_force(both_ways: tuple[LabLiveScores, HierarchyFit, BruteForce]):
+    scores, fit, brute = both_ways
     posterior = posterior_of(contrasts_of(scores), Priors())
     gaps, unit = true_gaps(posterior), posterior.data.unit
     every = np.arange(18)
@@ -145,10 +149,10 @@ def test_slope_tau_and_gaps_are_those_of_brute_force(crossed: LabLiveScores, wit
         assert np.sqrt(own @ mine**2 - (own @ mine) ** 2) == pytest.approx(sd, rel=FAR)
 
 
-@pytest.mark.parametrize("with_cross", [False, True])
-def test_a_model_left_out_is_predicted_as_if_its_live_score_had_never_been(crossed: LabLiveScores, with_cross: bool):
-    scores = crossed if with_cross else replace(crossed, cross=None)
-    fit, brute = fit_hierarchy(scores), BruteForce(scores)
+def test_a_model_left_out_is_predicted_as_if_its_live_score_had_never_been(
+    both_ways: tuple[LabLiveScores, HierarchyFit, BruteForce],
+):
+    _, fit, brute = both_ways
     model = 3
     known = np.delete(np.arange(18), 9 + model)
     whole = brute.covariance()
@@ -222,10 +226,8 @@ def test_what_all_models_share_changes_nothing():
     votes = centring @ scores.live_covariance @ centring
     base = numbers(fitted(scores))
     for moved in (
-        fitted(replace(scores, lab_covariance=lab), np.full(n, 0.5), variance=0.7),
-        fitted(replace(scores, live_covariance=live)),
-        fitted(replace(scores, live_covariance=votes)),
-        fitted(replace(scores, cross=np.tile(h, (n, 1)))),
+        fitted(replace(scores, lab_covariance=lab, live_covariance=live), np.full(n, 0.5), variance=0.7),
+        fitted(replace(scores, live_covariance=votes, cross=np.tile(h, (n, 1)))),
     ):
         assert numbers(moved) == pytest.approx(base, abs=1e-6)
 

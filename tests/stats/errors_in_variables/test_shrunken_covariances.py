@@ -44,10 +44,10 @@ def test_many_clusters_change_next_to_nothing() -> None:
 
 
 def test_the_test_of_tau_keeps_its_level_with_few_clusters() -> None:
-    """60 worlds of 15 models and 40 clusters: 17% of raw tests reject; three Monte Carlo errors of 5% are 8 points."""
+    """30 worlds of 15 models and 40 clusters: 17% of raw tests reject; three Monte Carlo errors of 5% are 12 points."""
     rng = np.random.default_rng(7)
-    worlds = [_world(rng, 15, 40) for _ in range(60)]
-    assert np.mean([fit_line(shrunken_covariances(scores, 40)).p_value <= 0.05 for scores in worlds]) < 0.05 + 0.084
+    worlds = [_world(rng, 15, 40) for _ in range(30)]
+    assert np.mean([fit_line(shrunken_covariances(scores, 40)).p_value <= 0.05 for scores in worlds]) < 0.05 + 0.12
 
 
 @pytest.mark.parametrize(("clusters", "share"), [(33, 0.5), (9, 1.0), (5, 1.0), (161, 0.1)])

@@ -94,12 +94,12 @@ def test_an_exact_lab_and_unequal_live_errors_give_generalised_least_squares() -
     np.testing.assert_allclose((fit.intercept_std_error, fit.slope_std_error), np.sqrt(np.diag(table)), rtol=CLOSED)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_slope_intercept_and_tau_are_those_of_the_definition(seed: int) -> None:
     scores = _random(seed, tau=0.6 if seed % 2 else 0.0)
     fit = fit_line(scores)
     # S over many slopes, from the definition: none is lower than that found.
-    angles = np.linspace(-np.pi / 2, np.pi / 2, 1001)[1:-1]
+    angles = np.linspace(-np.pi / 2, np.pi / 2, 501)[1:-1]
     lowest = min(_sum(scores, float(np.tan(angle)), fit.tau2)[0] for angle in angles)
     value, intercept = _sum(scores, fit.slope, fit.tau2)
     assert value <= lowest + SEARCHED

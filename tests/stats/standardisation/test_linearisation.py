@@ -165,9 +165,9 @@ def coverage(world: CellWorld, n: int, *, chosen: bool = False) -> tuple[np.ndar
 
 def test_intervals_hold_the_truth() -> None:
     world = CellWorld(n_lab=80)
-    held, mean = coverage(world, 60)
-    # 60 tables of correlated parts: 0.95 less 4 binomial standard errors; the slow test is sharp.
-    assert held.min() > 0.83
+    held, mean = coverage(world, 30)
+    # 30 tables of correlated parts: 0.95 less 4 binomial standard errors; the slow test is sharp.
+    assert held.min() > 0.79
     assert held.mean() > 0.92
     assert mean == pytest.approx(world.truth(), abs=0.03)
 
@@ -187,8 +187,8 @@ def test_shares_that_were_chosen_have_no_error() -> None:
 
 
 def test_intervals_hold_the_truth_of_chosen_shares() -> None:
-    held, _ = coverage(CellWorld(n_lab=80), 60, chosen=True)
-    assert held.min() > 0.83  # as above
+    held, _ = coverage(CellWorld(n_lab=80), 30, chosen=True)
+    assert held.min() > 0.79  # as above
     assert held.mean() > 0.92
 
 
