@@ -22,8 +22,16 @@ from evalstats.stats.planning.power import (
 from tests.stats.planning.enumeration import enumerated_power
 
 
-@pytest.mark.parametrize(("p10", "p01"), [(0.1, 0.1), (0.05, 0.15), (0.3, 0.0), (0.0, 0.2), (0.5, 0.5)])
-@pytest.mark.parametrize(("margin", "conf_level"), [(0.1, 0.95), (0.25, 0.9)])
+@pytest.mark.parametrize(
+    ("p10", "p01", "margin", "conf_level"),
+    [
+        (0.1, 0.1, 0.1, 0.95),
+        (0.05, 0.15, 0.25, 0.9),
+        (0.3, 0.0, 0.1, 0.9),
+        (0.0, 0.2, 0.25, 0.95),
+        (0.5, 0.5, 0.25, 0.9),
+    ],
+)
 def test_margin_powers_equal_the_sum_over_all_tables(p10, p01, margin, conf_level):
     """The definition is the interval at level 2 conf_level - 1, which is how `compare` decides."""
     n = 24

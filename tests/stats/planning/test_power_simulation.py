@@ -114,12 +114,12 @@ def test_sums_on_a_lattice_keep_their_variance_and_have_ties():
         delta, n_items=48, variance=psi - delta**2, shares=np.ones(8), rule="cr2", n_resamples=8000
     )
     rng, clusters = np.random.default_rng(1), np.repeat(np.arange(n_clusters), size)
-    draws = rng.choice([-1.0, 0.0, 1.0], size=(1500, 48), p=[(psi - delta) / 2, 1 - psi, (psi + delta) / 2])
+    draws = rng.choice([-1.0, 0.0, 1.0], size=(500, 48), p=[(psi - delta) / 2, 1 - psi, (psi + delta) / 2])
     hits = [
         (cluster_mean(d, clusters).estimate.conf_low or 0.0) > 0 and cluster_sign_flip(d, clusters).p_value <= 0.05
         for d in draws
     ]
-    assert rounded.power == pytest.approx(np.mean(hits), abs=0.02 + 4 * math.sqrt(0.2 / 1500))
+    assert rounded.power == pytest.approx(np.mean(hits), abs=0.02 + 4 * math.sqrt(0.2 / 500))
     assert rounded.power < smooth.power - 0.03
 
 

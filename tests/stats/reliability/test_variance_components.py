@@ -168,7 +168,7 @@ def test_repetitions_are_the_residual_and_scores_of_cells_count_as_often():
 
 def test_order_names_and_shift_of_scores_change_nothing():
     rng = np.random.default_rng(4)
-    factors, score = simulated(SHAPE, SDS, rng, nested=["item"], keep=0.8)
+    factors, score = simulated({**SHAPE, "item": 3}, SDS, rng, nested=["item"], keep=0.8)
     found = variance_components(factors, score)
     order = rng.permutation(len(score))
     other = {name: rng.permutation(int(codes.max()) + 1)[codes[order]] for name, codes in factors.items()}
@@ -351,5 +351,5 @@ BOARD = {
 
 @pytest.mark.parametrize("n_models", [5, 30])
 def test_intervals_cover(n_models):
-    found = covered({"model": n_models, "scaffold": 3, "item": 20}, BOARD, 200, n_models)
-    assert (found > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 200)).all()
+    found = covered({"model": n_models, "scaffold": 3, "item": 20}, BOARD, 60, n_models)
+    assert (found > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 60)).all()
