@@ -440,8 +440,9 @@ class _Table:
         of_items = any(
             (c.named("item") or c.as_item) >= 0.4 and len(c.levels) > 1 for c in self.like_items - {*scores}
         ) or any((c.named("rater") and JUDGES & c.tokens) or c.words in spreads for c in rest)
+        counted = any(all("/" in cell for cell in c.cells) for c in scores)
         averaged = any(RATES & c.tokens and len(c.levels) > 2 for c in scores)
-        averaged |= model is not None and len(model.levels) == self.n_rows > 1 and not used
+        averaged |= model is not None and len(model.levels) == self.n_rows > 1 and not counted
         plain = told and bool(scores) and (model is not None or score_weight > GUESS)
         countable = "item" in given or (plain and not (of_items or averaged))
         # What is called as items are may be those of different users: a question then says that none is shared.
@@ -455,7 +456,7 @@ class _Table:
         options += self._beside(item, scores, rest, options)
         # Those of one system are numbered without a question, and those of users who each met one.
         unpaired = model is None or any(_SOMEBODY & column.tokens and column.is_complete for column in rest)
-        unpaired |= "score" in given and any(all("/" in cell for cell in column.cells) for column in scores)
+        unpaired |= "score" in given and counted
         numbered = item is None and ("item" in given or (unpaired and score_weight >= SURE))
         repeated = apart[:1] == (f"trial={ORDER}",)
         is_clear = (
