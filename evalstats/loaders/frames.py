@@ -16,7 +16,7 @@ from evalstats.loaders.arena_records import Tally
 from evalstats.loaders.arena_rows import winners_of
 from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.binder import NOTHING_FITS, thinned
-from evalstats.loaders.blocks import flat, frame_block
+from evalstats.loaders.blocks import BLOCK_ROWS, flat, frame_block
 from evalstats.loaders.bound_columns import Binding, Survey, no_column
 from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, OF_VOTES, WAYS, ColumnMap
 from evalstats.loaders.expressions import computed
@@ -372,15 +372,18 @@ def _with_index(frame: object, sources: Iterable[str | None]) -> object:
 def _digest(frame: pl.DataFrame, binding: Binding, survey: Survey) -> str:
     """Tell frames with different results apart, whatever library they came from: a model may have been run twice."""
     names = dict.fromkeys((*binding.columns.values(), *binding.scores.values()))
-    cells = pl.DataFrame(
-        [
-            frame[name].cast(pl.String).fill_null("\x00").alias(f"{place}")
-            for place, name in enumerate(names)
-            if name not in survey.nested
-        ]
-    )
-    rows = cells.select(pl.concat_str(pl.all(), separator="\x1f")).to_series()
-    return hashlib.sha256(rows.str.join("\x1e").item().encode()).hexdigest()
+    held, digest, before = frame[[name for name in names if name not in survey.nested]], hashlib.sha256(), ""
+    for part in held.iter_slices(BLOCK_ROWS):
+        cells = pl.DataFrame(
+            [
+                column.cast(pl.String).fill_null("\x00").alias(f"{place}")
+                for place, column in enumerate(part.iter_columns())
+            ]
+        )
+        rows = cells.select(pl.concat_str(pl.all(), separator="\x1f")).to_series()
+        digest.update((before + rows.str.join("\x1e").item()).encode())
+        before = "\x1e"
+    return digest.hexdigest()
 
 
 def in_standard_columns(

@@ -13,6 +13,7 @@ import polars as pl
 
 from evalstats.schema.columns import HELPER
 from evalstats.schema.tables import is_constant
+from evalstats.stats.checks import levels_and_places
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -31,7 +32,7 @@ SUM_OF, COUNT_OF = f"{HELPER}sum of ", f"{HELPER}number with "
 
 
 _USUAL, _NEARLY_ALL = 0.5, 0.9
-_MOSTLY = 0.7
+_SHARE, _AT_ONCE, _LARGEST = 0.25, 1_000_000, 2**62
 
 
 def trials_meant(present: Ints) -> Ints:
@@ -143,22 +144,56 @@ def level_codes(column: pl.Series) -> tuple[pl.Series, Codes]:
     return levels.cast(pl.String), codes
 
 
+def text_codes(column: pl.Series) -> Codes:
+    """Return for every row the place of its text among the different ones, sorted; `column` holds no null.
+
+    Eight bytes behind what all texts begin with tell most apart, and numbers are sorted ten times as fast.
+
+    >>> text_codes(pl.Series(["q2", "q10", "q2", "q1"])).tolist()
+    [2, 1, 2, 0]
+    """
+    if column.dtype != pl.String or not len(column):
+        return column.rank("dense").to_numpy().astype(np.int32) - 1
+    ends = str(column.min()), str(column.max())
+    begin = next((k for k, (one, other) in enumerate(zip(*ends, strict=False)) if one != other), min(map(len, ends)))
+    padded = pl.first().str.pad_end(begin + 8, "\0").cast(pl.Binary).bin.slice(len(ends[0][:begin].encode()), 8)
+    number = padded.bin.reinterpret(dtype=pl.UInt64, endianness="big")
+    parts = (column[first : first + _AT_ONCE].to_frame() for first in range(0, len(column), _AT_ONCE))
+    keys = np.concatenate([part.select(number).to_series().to_numpy() for part in parts])
+    order = np.argsort(keys)
+    keys = keys[order]
+    differs = np.append(False, keys[1:] != keys[:-1])
+    alike = 1 + np.flatnonzero(~differs[1:])
+    unlike = alike[(column.gather(order[alike]) != column.gather(order[alike - 1])).to_numpy()]
+    if len(unlike):  # they are sorted as texts, among themselves
+        group = np.cumsum(differs)
+        mixed = np.zeros(group[-1] + 1, dtype=np.bool_)
+        mixed[group[unlike]] = True
+        slots = np.flatnonzero(mixed[group])
+        order[slots] = order[slots][column.gather(order[slots]).arg_sort().to_numpy()]
+        texts = column.gather(order[slots])
+        differs[slots[1:]] |= (texts[1:] != texts[:-1]).to_numpy()
+    codes = np.empty(len(order), dtype=np.int32)
+    codes[order] = np.cumsum(differs, dtype=np.int32)
+    return codes
+
+
 def item_codes(rows: pl.DataFrame, key: Sequence[str] = ITEM_KEY) -> tuple[Codes, Ints]:
     """Return the place of every row's item among the sorted items, and the first row of each item."""
-    codes = np.zeros(rows.height, dtype=np.int32)
     # Most often one column names an item, and the others are the same throughout.
-    for place, name in enumerate(name for name in key if not is_constant(rows[name])):
-        column = rows[name]
-        # Sorting takes less than looking up where most rows differ, and far more where many are alike.
-        differ = not column.null_count() and cast("int", column.approx_n_unique()) > _MOSTLY * len(column)
-        own = column.rank("dense").to_numpy().astype(np.int32) - 1 if differ else level_codes(column)[1]
+    varying = [rows[name] for name in key if not is_constant(rows[name])]
+    codes, size = np.zeros(rows.height, dtype=np.int64), 1
+    for column in varying:
+        # Sorting takes less than looking up where many rows differ, and more where most are alike.
+        differ = not column.null_count() and cast("int", column.approx_n_unique()) > _SHARE * len(column)
+        own = text_codes(column) if differ else level_codes(column)[1]
         own -= own.min(initial=0)
-        if place:
-            # Counted anew at every further column, so that no product of sizes can overflow.
-            both = codes * np.int64(int(own.max(initial=0)) + 1) + own
-            codes = np.unique(both, return_inverse=True)[1].reshape(-1).astype(np.int32)
-        else:
-            codes = own
+        width = int(own.max(initial=0)) + 1
+        if size * width > _LARGEST:
+            codes = levels_and_places(codes)[1]
+            size = int(codes.max()) + 1
+        codes, size = (own if size == 1 else codes * width + own), size * width
+    codes = (levels_and_places(codes)[1] if len(varying) > 1 else codes).astype(np.int32, copy=False)
     first = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
     first[codes[::-1]] = np.arange(rows.height - 1, -1, -1)
     return codes, first

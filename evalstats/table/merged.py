@@ -13,7 +13,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.record import record
 from evalstats.schema.columns import NAMED_TRIALS
 from evalstats.schema.names import lookalikes
-from evalstats.table.items import HELPER
+from evalstats.table.items import HELPER, item_codes
 from evalstats.table.vote_cells import collected
 
 N = f"{HELPER}count"
@@ -124,7 +124,8 @@ def merged_rows(
     plain = found.with_columns(*(_plain(name, found.schema[name]) for name in own), *counts)
     if any(plain.schema[name].is_float() for name in own):
         plain = plain.group_by(own).agg(pl.col(N, *words).sum())
-    return plain.sort([pl.col(name).cast(pl.String) for name in own], nulls_last=True).rename(_back(own, columns))
+    _, order = item_codes(plain.select(pl.col(own).cast(pl.String)), own)
+    return plain[order].rename(_back(own, columns))
 
 
 def rows_of(table: RemoteTable, column: str, levels: Sequence[str]) -> RemoteTable | None:

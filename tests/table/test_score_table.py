@@ -5,9 +5,12 @@ from math import comb
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalstats.errors import InputError, NothingSharedError
-from evalstats.table.items import item_factors
+from evalstats.table import items as items_module
+from evalstats.table.items import item_codes, item_factors, text_codes
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
 from evalstats.table.systems import System
@@ -214,3 +217,26 @@ def test_whole_scores_take_a_byte_and_items_that_score_alike_are_counted() -> No
     several = [pl.concat([part, part]) for part in parts]
     for others in (graded, several, [part[:9] for part in parts], [parts[0], parts[1][1:]]):
         assert ScoreTable.of([system(f"{j}", part) for j, part in enumerate(others)], CORRECT).merged() is None
+
+
+@given(
+    st.lists(st.text(alphabet="ab\0é字q0", max_size=20), min_size=1, max_size=40),
+    st.sampled_from(["", "common/", "é" * 9]),
+)
+def test_texts_are_coded_in_their_order(texts: list[str], begin: str) -> None:
+    texts = [begin + text for text in texts]
+    places = {text: place for place, text in enumerate(sorted(set(texts), key=str.encode))}
+    assert text_codes(pl.Series(texts)).tolist() == [places[text] for text in texts]
+
+
+def test_items_of_several_columns_are_sorted_whatever_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(7)
+    rows = pl.DataFrame(
+        {name: [f"{name}{k}" for k in rng.integers(0, 50, 400)] for name in ("task", "item", "variant")}
+    )
+    codes, first = item_codes(rows)
+    assert rows[first].rows() == sorted(set(rows.rows()))
+    assert rows[first][codes].equals(rows)
+    monkeypatch.setattr(items_module, "_LARGEST", 1_000)
+    for found, known in zip(item_codes(rows), (codes, first), strict=True):
+        np.testing.assert_array_equal(found, known)
