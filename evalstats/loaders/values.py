@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
-from itertools import compress
 from typing import cast
 
 import msgspec
@@ -280,11 +279,11 @@ def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     if (number := _finite(values)) is not None:
         return number, pl.Series([False]).new_from_index(0, len(values))
     is_text = not values.dtype.is_numeric()
-    cell = pl.col("cell").cast(pl.String).str.strip_chars() if is_text else pl.col("cell")
-    read = cell.cast(pl.Float64, strict=False)
+    cells = values.cast(pl.String).str.strip_chars() if is_text else values
+    cell, read = pl.col("cell"), pl.col("read")
     is_none = cell.str.to_lowercase().is_in(list(NO_VALUE)) if is_text else read.is_nan()
     is_number = read.is_finite().fill_null(value=False)
-    found = pl.DataFrame({"cell": values}).select(
+    found = pl.DataFrame({"cell": cells, "read": cells.cast(pl.Float64, strict=False)}).select(
         number=pl.when(is_number).then(read), unread=cell.is_not_null() & ~(is_none | is_number)
     )
     return found["number"].alias(values.name), found["unread"]
@@ -338,17 +337,21 @@ def scores_of(
     >>> scores_of(pl.Series(["54.0%", "3/5", "yes", "54"]), percent=True).number.to_list()
     [54.0, 60.0, 100.0, 54.0]
     """
+    nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
     if not labels and (number := _finite(values)) is not None:
-        nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
         return ScoreValues(number, nothing, nothing, pl.Series([False]).new_from_index(0, len(values)))
-    first, codes = coded(values.to_frame())  # what holds of a level holds of all its rows
-    levels = values.gather(first)
-    number, unread = numbers_of(levels)
-    text = without_points(text_of(levels).str.strip_chars()).to_list()
+    if 2 * values.head(_FIRST).n_unique() < min(_FIRST, len(values)):
+        first, codes = coded(values.to_frame())  # what holds of a level holds of all its rows
+        found = scores_of(values.gather(first), labels, percent=percent)
+        return ScoreValues(*(at_codes(part, codes) for part in (found.number, found.label, found.state, found.unknown)))
+    number, unread = numbers_of(values)
+    if not labels and not unread.any():
+        return ScoreValues(number, nothing, nothing, unread)
+    text = without_points(text_of(values).str.strip_chars())
     known = {label: meaning for label, meaning in (labels or {}).items() if not isinstance(meaning, str)}
     states = {label: meaning for label, meaning in (labels or {}).items() if isinstance(meaning, str)}
     told = {label.lower() for label in (*known, *states)}
-    words = {*compress(text, unread)}
+    words = text.filter(unread).unique().to_list()
     school = any(_SCHOOL_GRADE.fullmatch(label) for label in (*told, *words))
     for word in words:
         if school and len(word) == 1:
@@ -360,16 +363,14 @@ def scores_of(
             known[word] = score
     # -1 is a code however the file writes it: -1, -1.0, -1.00.
     by_number = {code: meaning for label, meaning in reversed(states.items()) if (code := as_number(label)) is not None}
-    meant = [known.get(label) for label in text]
-    state = [states.get(label, by_number.get(value)) for label, value in zip(text, number, strict=True)]
-    plain = pl.Series([score is status is None for score, status in zip(meant, state, strict=True)], dtype=pl.Boolean)
-    found = (
-        number.zip_with(plain, pl.Series(meant, dtype=pl.Float64)),
-        pl.Series(text, dtype=pl.String).set(plain, None),
-        pl.Series(state, dtype=pl.String),
-        unread & plain,
-    )
-    return ScoreValues(*(at_codes(part, codes) for part in found))
+    meant = text.replace_strict(list(known), [*map(float, known.values())], default=None, return_dtype=pl.Float64)
+    state = nothing
+    if states:
+        state = text.replace_strict(list(states), list(states.values()), default=None, return_dtype=pl.String)
+        code = number.replace_strict(list(by_number), list(by_number.values()), default=None, return_dtype=pl.String)
+        state = state.fill_null(code)
+    plain = meant.is_null() & state.is_null()
+    return ScoreValues(number.zip_with(plain, meant), text.set(plain, None), state, unread & plain)
 
 
 def percent_score(text: str) -> float | None:
@@ -513,6 +514,7 @@ _STANDS = "\x00stands"
 BROKEN_OFF = "its status is {}"
 
 _SHOWN = 3
+_FIRST = 100  # rows that show whether a column has few levels
 _TOO_LARGE = 2.0**63  # for a whole number of 64 bits
 _SHOWN_CHARS = 80
 _STATE_WORDS = pl.when(pl.col(STATE) == "error").then(pl.lit("an error")).otherwise(pl.lit("no score"))

@@ -164,3 +164,10 @@ def test_numbers_among_which_some_are_no_value_are_not_read_by_level(monkeypatch
     found = scores_of(pl.Series([0.25, float("nan"), None, -0.0]))
     assert found.number.to_list() == [0.25, None, None, 0.0]
     assert not found.unknown.any()
+
+
+def test_numbers_in_text_among_which_some_are_words_are_not_read_by_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(values, "coded", None)
+    found = scores_of(pl.Series([*(f"{k / 200}" for k in range(150)), "N/A", "pass"]))
+    assert found.number.tail(3).to_list() == [0.745, None, 1.0]
+    assert found.label.drop_nulls().to_list() == ["pass"]
