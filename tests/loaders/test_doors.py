@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from evalstats.analysis.compare.compare import compare
 from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders import bound_columns
 from evalstats.loaders.blocks import listings, oriented, rows_at
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.delimited import _at_once, _step, iter_frames, iter_rows
@@ -620,7 +621,11 @@ def test_one_bad_row_of_a_large_file_is_left_out_and_told(tmp_path: Path, ending
         read(path, strict=True)
 
 
-def test_a_table_with_many_bad_rows_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept_bytes", [256 << 20, 0])
+def test_a_table_with_many_bad_rows_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_bytes: int
+) -> None:
+    monkeypatch.setitem(bound_columns.KEPT_BYTES, "text", kept_bytes)  # a larger table is read twice
     rows = large("csv")
     rows[10:20] = ["x,y"] * 10
     path = tmp_path / "t.csv"
