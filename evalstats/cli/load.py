@@ -328,13 +328,9 @@ def scanned(
     columns: "ColumnMap | None",
     where: Sequence[str] | None,
     asked: Mapping[str, Any],
-    sides: Sequence[str] = (),
     quiet: bool,
 ) -> "EvalData":
-    """Merge the rows of one table on an engine, with every column that the question names; say what was left out.
-
-    `sides` are the two that are compared, where they have the names of the table.
-    """
+    """Merge the rows of one table on an engine, with every column that the question names; say what was left out."""
     from evalstats.loaders.column_map import ColumnMap
     from evalstats.loaders.engines import open_table
     from evalstats.loaders.scan import scan_mapped, scan_store
@@ -355,7 +351,7 @@ def scanned(
         data = replace(data, problems=tuple(each for each in data.problems if each.path == str(paths[0])))
     else:
         keep = [name for name in wanted if name in table.names]
-        data = scan_mapped(table, columns or ColumnMap(), called=str(paths[0]), keep=keep, sides=sides)
+        data = scan_mapped(table, columns or ColumnMap(), called=str(paths[0]), keep=keep)
     for line in problem_lines(data.problems):
         say(line, quiet=quiet)
     return filtered(data, where, quiet=quiet)

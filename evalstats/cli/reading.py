@@ -118,7 +118,7 @@ class Reading(DataForm):
         )
         return {"data": data.trials_from_runs() if self.trials_from_runs else data, **named}
 
-    def counted(self, paths: Sequence[str | Path], call: Call, sides: Sequence[str] = ()) -> "EvalData":
+    def counted(self, paths: Sequence[str | Path], call: Call) -> "EvalData":
         """Let an engine count equal rows; the columns that are asked for are kept beside those of the map."""
         if self.store is not None or self.trials_from_runs or self.input_format is not None:
             raise typer.BadParameter(
@@ -127,8 +127,7 @@ class Reading(DataForm):
             )
         columns = column_map(self.map) or (None if call.declared is None else call.declared.columns)
         engine = self.engine or ""
-        asked = call.given
-        return scanned(paths, engine, columns=columns, where=self.where, asked=asked, sides=sides, quiet=call.quiet)
+        return scanned(paths, engine, columns=columns, where=self.where, asked=call.given, quiet=call.quiet)
 
 
 @record
@@ -189,8 +188,7 @@ class TwoSides(Reading):
                     param_hint="--engine",
                 )
             # Not a path to Python: FILE.duckdb::TABLE and the name of a table go through as they are.
-            narrow = self._narrow(call)
-            data = self.counted(self.targets, call, narrow.sides if narrow else ())
+            data = self.counted(self.targets, call)
         else:
             data, names = two_sides(
                 [Path(target) for target in self.targets],

@@ -26,7 +26,6 @@ from evalstats.table.merged import (
     Trials,
     merged_rows,
     repeated_rows,
-    rows_of,
     trial_structs,
     trials_of,
 )
@@ -143,25 +142,14 @@ def scan_store(source: str | Path, engine: str | None = None, *, keep: Iterable[
 
 
 def scan_mapped(
-    table: RemoteTable,
-    map_: ColumnMap,
-    *,
-    called: str,
-    keep: Sequence[str] = (),
-    sides: Sequence[str] = (),
-    most: int = MOST_ROWS,
+    table: RemoteTable, map_: ColumnMap, *, called: str, keep: Sequence[str] = (), most: int = MOST_ROWS
 ) -> EvalData:
-    """Merge the rows of a table by the columns that a map names, those of standard names, and those of `keep`.
-
-    Where two systems are compared, and a column names both `sides`, the rows of others are not counted.
-    """
+    """Merge the rows of a table by the columns that a map names, those of standard names, and those of `keep`."""
     sources = {
         name: [column for source in found if (column := column_named(source)) is not None]
         for name, found in map_.columns.items()
     }
     _refuse(table, map_, sources)
-    naming = [column for name in ("system", "model") for column in sources.get(name, [name]) if column in table.names]
-    table = next(filter(None, (rows_of(table, column, sides) for column in naming if sides)), table)
     trial = sources.pop("trial", [])
     held = [column for found in sources.values() for column in found]
     further = {*map_.dependence, *keep}

@@ -12,7 +12,6 @@ import polars as pl
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.record import record
 from evalstats.schema.columns import NAMED_TRIALS
-from evalstats.schema.names import lookalikes
 from evalstats.table.items import HELPER, item_codes
 from evalstats.table.vote_cells import collected
 
@@ -23,8 +22,6 @@ MOST_ROWS = 20_000_000
 _BITS = 32
 # Each trial costs a bit for every merged row, and each word a sum over all rows; named ones a comparison for each row as well.
 MOST_TRIALS, _MOST_NAMED = 1024, 64
-# A column of more levels names no systems.
-_MOST_LEVELS = 10_000
 
 
 @record
@@ -126,16 +123,6 @@ def merged_rows(
         plain = plain.group_by(own).agg(pl.col(N, *words).sum())
     _, order = item_codes(plain.select(pl.col(own).cast(pl.String)), own)
     return plain[order].rename(_back(own, columns))
-
-
-def rows_of(table: RemoteTable, column: str, levels: Sequence[str]) -> RemoteTable | None:
-    """Keep the rows of some levels of a column of texts; None where it lacks one, or where two levels look alike."""
-    (own,) = table.own([column])
-    held = collected(table.frame.group_by(own).agg(nw.len().alias(N)).head(_MOST_LEVELS + 1))[own]
-    names = held.drop_nulls().to_list() if held.dtype == pl.String and len(held) <= _MOST_LEVELS else []
-    if not {*levels} <= {*names} or lookalikes(names):
-        return None
-    return RemoteTable(frame=table.frame.filter(nw.col(own).is_in([*levels])), names=table.names)
 
 
 def trial_structs(rows: pl.DataFrame, trials: Trials, same: Sequence[str]) -> pl.Series | None:

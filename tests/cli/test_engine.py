@@ -4,6 +4,7 @@ import json
 import shlex
 from pathlib import Path
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -31,10 +32,30 @@ def test_both_engines_compare_alike(table: Path) -> None:
         status, out, told = run(*asked, "--engine", engine, "--format", "json")
         assert status == 0, told
         found.append(json.loads(out))
-        assert "480 rows were merged into" in " ".join(told.split())  # of 720, those of two models
+        assert "720 rows were merged into" in " ".join(told.split())
     for name in ("estimate", "conf_low", "conf_high", "p_value", "n_items", "n_clusters"):
         assert found[0]["rows"][0][name] == found[1]["rows"][0][name]
     assert found[0]["rows"][0]["n_clusters"] == 15
+
+
+def test_the_best_of_several_is_called_picked_on_an_engine_too(tmp_path: Path) -> None:
+    """The others decide how many were there to pick from, and stand in the table alone."""
+    base = [k % 2 for k in range(60)]
+    tuned = [
+        1 - score if k < 14 and (score == 0 or k == 1) else score for k, score in enumerate(base)
+    ]  # 7 gained, 1 lost
+    frame = pl.DataFrame(
+        {
+            "item": [f"q{k}" for k in range(60)] * 3,
+            "model": [name for name in ("base", "tuned", "third") for _ in base],
+            "score": [*base, *tuned, *[0] * 60],
+        }
+    )
+    frame.write_parquet(path := tmp_path / "rows.parquet")
+    asked = ["compare", path, "--baseline", "base", "--candidate", "tuned"]
+    for options in ([], ["--engine", "polars"]):
+        _, out, _ = run(*asked, *options)
+        assert "tuned scores highest of 3 systems; if it was picked for that" in " ".join(out.split()), out
 
 
 def test_votes_are_ranked_on_an_engine(tmp_path: Path) -> None:

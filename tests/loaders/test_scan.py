@@ -14,16 +14,13 @@ import pytest
 
 import evalstats as es
 from evalstats.loaders import scan as scan_module
-from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.engines import lazy_table, open_table
-from evalstats.loaders.scan import scan_mapped
 from evalstats.table import merged
 from evalstats.table.items import trial_sets
 from evalstats.table.merged import merged_rows, remote_table
 
 COLUMNS: dict[str, Any] = {"item": "question", "score": "my.score", "model": "llm", "scenario": "^kind$", "grp": "grp"}
 WITH_TRIALS = COLUMNS | {"trial": "attempt"}
-MAPPED = ColumnMap.from_pairs(WITH_TRIALS.items())
 TOLERANCE = 1e-12
 
 
@@ -193,24 +190,6 @@ def test_of_one_trial_the_whole_answer_is_that_of_rows(question: str) -> None:
     wanted, found = (numbers(QUESTIONS[question](each).to_dict()) for each in (held, data))
     assert len(wanted) > 10
     np.testing.assert_allclose(found, wanted, rtol=TOLERANCE, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("engine", ["polars", "duckdb"])
-def test_of_two_sides_the_rows_of_others_are_not_counted(engine: str, table: pl.DataFrame, tmp_path: Path) -> None:
-    source, map_ = open_table(parquet(table, tmp_path), engine), MAPPED
-    every = scan_mapped(source, map_, called="t")
-    both = scan_mapped(source, map_, called="t", sides=("Größe-β", "模型"))
-    assert sorted(both.outcomes["model"].unique()) == sorted(["Größe-β", "模型"])
-    wanted, found = (es.compare(data, "Größe-β", "模型", cluster="grp") for data in (every, both))
-    assert numbers(found.to_dict()) == numbers(wanted.to_dict())
-    absent = scan_mapped(source, map_, called="t", sides=("Größe-β", "another"))
-    assert absent.outcomes["model"].n_unique() == every.outcomes["model"].n_unique() == 3
-
-
-def test_sides_that_a_name_looks_like_are_not_picked_out(table: pl.DataFrame) -> None:
-    alike = table.with_columns(pl.col("llm").replace("model.b", "模型\u200b"))
-    source, map_ = open_table(alike.lazy()), MAPPED
-    assert scan_mapped(source, map_, called="t", sides=("Größe-β", "模型")).outcomes["model"].n_unique() == 3
 
 
 def run_rows(*, named: bool) -> pl.DataFrame:
