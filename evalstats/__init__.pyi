@@ -23,6 +23,7 @@ from evalstats.analysis.judges.judges import judges as judges
 from evalstats.analysis.judges.result import JudgeReport as JudgeReport
 from evalstats.analysis.leaderboard.leaderboard import leaderboard as leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard as Leaderboard
+from evalstats.analysis.leaderboard.result import Leaderboards as Leaderboards
 from evalstats.analysis.mixed.means import Means as Means
 from evalstats.analysis.mixed.mixed import mixed as mixed
 from evalstats.analysis.mixed.result import MixedModel as MixedModel

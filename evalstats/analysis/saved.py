@@ -37,6 +37,7 @@ RESULTS = {
     "ReliabilityReport": "evalstats.analysis.reliability.result",
     "ScenarioModel": "evalstats.analysis.scenarios.result",
     "Leaderboard": "evalstats.analysis.leaderboard.result",
+    "Leaderboards": "evalstats.analysis.leaderboard.result",
     "Posterior": "evalstats.analysis.posterior.result",
     "RankPosterior": "evalstats.analysis.posterior.result",
     "Overview": "evalstats.analysis.overview.result",

@@ -45,7 +45,7 @@ FEW = (
     "means_of_mixed", "contamination_twins", "frontier_of_cost", "items_of_few_models", "power_from_a_pilot", "gap_of_four",
     "reliability_of_scaffolds",
     "scenarios_graded", "arena_covariates", "hostile audit", "hostile judges", "hostile changes", "hostile overview",
-    "scores_by_macro_average", "posterior_of_clusters", "posterior_of_ranks",
+    "scores_by_macro_average", "posterior_of_clusters", "posterior_of_ranks", "leaderboards_by_two_metrics",
 )  # fmt: skip
 
 

@@ -376,6 +376,23 @@ def leaderboard_weights() -> es.Leaderboard:
 
 
 @case
+def leaderboards_by_two_metrics() -> es.Leaderboards:
+    rng = np.random.default_rng(18)
+    rows = [
+        {
+            "item": f"q{i:02d}",
+            "model": model,
+            "correct": int(rng.random() < p),
+            "cost": float(price * rng.lognormal(0, 0.3)),
+        }
+        for model, p, price in (("alpha", 0.8, 0.02), ("beta", 0.5, 0.01), ("gamma", 0.75, 0.04))
+        for i in range(90)
+    ]
+    data = es.from_frame(pl.DataFrame(rows), item="item", score=["correct", "cost:lower"], model="model")
+    return es.leaderboard(data)
+
+
+@case
 def leaderboard_of_eight() -> es.Leaderboard:
     rng = np.random.default_rng(10)
     hard = rng.random(200)

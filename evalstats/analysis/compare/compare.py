@@ -1,13 +1,14 @@
 """Is B better than A? Comparison of two systems on the same items: read, table, design, estimate, result."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, ParamSpec, Protocol, cast, overload
+from typing import Any
 
 import polars as pl
 
 from evalstats import options as opt
+from evalstats.analysis.by_metric import by_metrics
 from evalstats.analysis.compare.design import PairedDesign, decided
 from evalstats.analysis.compare.difference import Difference, effect_rows
 from evalstats.analysis.compare.flips import flip_signs, flipped_items, item_spread, loss_slices
@@ -98,35 +99,10 @@ from evalstats.table.items import ITEM_OF_VARIANTS, trial_sets
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
 from evalstats.table.systems import only_two, require_outcomes
 
-P = ParamSpec("P")
 _LEVEL = 0.95
 
 
-class _ByMetrics(Protocol[P]):
-    """`compare` as a type checker sees it: of a list of metrics it returns one comparison each.
-
-    Where none is named and several have no headline, it does so too, which no type can tell.
-    """
-
-    @overload
-    def __call__(
-        self,
-        data: object,
-        baseline: str | None = None,
-        candidate: str | None = None,
-        *,
-        metric: list[str] | tuple[str, ...],
-        **options: Any,
-    ) -> Comparisons: ...
-    @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Comparison: ...
-
-
-def _by_metrics(function: Callable[P, Comparison | Comparisons]) -> _ByMetrics[P]:
-    return cast("_ByMetrics[P]", function)
-
-
-@_by_metrics
+@by_metrics(Comparison, Comparisons)
 @recorded
 def compare(
     data: EvalData | object,

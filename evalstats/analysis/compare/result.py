@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
+from evalstats.analysis.by_metric import ByMetric
 from evalstats.analysis.compare.flips import Flips, ItemSpread, ItemTexts, LossSlice
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.design.clusters import ItemFactor
@@ -14,7 +15,7 @@ from evalstats.analysis.design.comparability import RunDifference
 from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.design.reliability import PassesByK
 from evalstats.analysis.posterior.result import Posterior
-from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, finite, row_named, rows_frame
+from evalstats.analysis.result import Estimate, MethodRow, OfMetric, Origin, Result, finite, rows_frame
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.settings import Settings
 from evalstats.analysis.shown_frame import ShownFrame
@@ -627,7 +628,7 @@ def qualified(answer: str, qualifiers: Sequence[str]) -> str:
 
 
 @record(repr=False)
-class Comparisons(Result):
+class Comparisons(ByMetric[Comparison], Result):
     """Is the candidate better than the baseline, by each of several metrics? One answer for each, and none of all together.
 
     Every metric keeps its unit and its direction; nothing is averaged over them. The metrics are one family: each interval is
@@ -647,34 +648,11 @@ class Comparisons(Result):
     notes: tuple[Note, ...] = ()
     settings: Settings | None = field(default=None, compare=False)
 
-    def __post_init__(self) -> None:
-        """Refuse a family without a member, which a saved file could hold."""
-        if not self.rows:
-            message = "no metric is compared"
-            raise ValueError(message)
-
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
         first = self.rows[0]
         told = ", ".join(f"{row.metric} {row.verdict}" for row in self.rows)
         return f"<Comparisons: {first.candidate.name} against {first.baseline.name}: {told}>"
-
-    @property
-    def answered(self) -> bool:
-        """Whether each metric could be compared."""
-        return all(row.answered for row in self.rows)
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """The metrics, in the order asked for."""
-        return tuple(row.metric for row in self.rows)
-
-    def row(self, metric: str) -> Comparison:
-        """Return the comparison by one metric, with its interval at the adjusted level.
-
-        InputError if there is no such metric; the message names the closest.
-        """
-        return row_named(self.rows, metric, what="metric", key="metric")
 
     def to_frame(self) -> pl.DataFrame:
         """One row for each metric, in the metric's own unit (proportions, not percentage points)."""

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from evalstats.analysis.by_metric import notes_by_metric
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.document import NOTE_ORDER, assumptions, limits, notes_of, plain_reason, references
 from evalstats.analysis.compare.evidence import TONES, least, own_score, p_beside, shown, sized
@@ -215,15 +216,10 @@ def _short(row: Comparison, amount: str) -> str:
 def _notes(result: Comparisons) -> tuple[Note, ...]:
     """Return what is known of every metric once, and what is known of some under their names; cautions first."""
     own = {row.metric: [note for note in notes_of(row) if note.kind != "direction"] for row in result.rows}
-    every = dict.fromkeys(note for notes in own.values() for note in notes)
-    found: list[Note] = []
+    found = notes_by_metric(own)
     if asked := [row.metric for row in result.rows if row.direction == "asked"]:
         text = f"Nothing declares which way {and_list(asked, _SHOWN)} {'is' if len(asked) == 1 else 'are'} better"
         found.append(Note(kind="direction", text=text, remedy=("Say which: ", *how_to_direct(result.metrics, asked))))
-    for note in every:
-        names = [metric for metric, notes in own.items() if note in notes]
-        told = note.text if len(names) == len(own) else f"In {and_list(names, _SHOWN)}: {note.text}"
-        found.append(replace(note, text=told))
     rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
     return tuple(sorted(found, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
 

@@ -112,7 +112,7 @@ def check_family(metrics: tuple[str, ...], asked: Mapping[str, Any]) -> None:
     if twice := [name for name in dict.fromkeys(metrics) if metrics.count(name) > 1]:
         raise InputError(f"metric {twice[0]!r} is named twice; name each once with {Option('metric')}")
     for name in ("by", "sequential", "labels", "pass_hat", "pass_at"):
-        if asked[name] not in (None, False):
+        if asked.get(name) not in (None, False):
             raise InputError(
                 f"several metrics are compared over all items; leave out {Option(name)}, or choose one of "
                 f"{quoted_list(metrics)} with {Option('metric')}"

@@ -7,6 +7,7 @@ from typing import Any, get_args
 import numpy as np
 
 from evalstats import options as opt
+from evalstats.analysis.by_metric import by_metrics
 from evalstats.analysis.design.averages import estimand, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.design.clusters import (
     chosen_clusters,
@@ -33,7 +34,7 @@ from evalstats.analysis.design.entries import (
     shared_counts,
 )
 from evalstats.analysis.design.labels import refuse_with_labels
-from evalstats.analysis.design.metric import as_one
+from evalstats.analysis.design.metric import as_one, check_family, metrics_of_both
 from evalstats.analysis.design.runs import (
     left_out_of_several_runs,
     run_notes,
@@ -56,17 +57,19 @@ from evalstats.analysis.leaderboard.checks import (
 from evalstats.analysis.leaderboard.new_task import new_task_of
 from evalstats.analysis.leaderboard.published import published_leaderboard
 from evalstats.analysis.leaderboard.ranks import BoardScores, Ranking, RankingOptions, ranking
-from evalstats.analysis.leaderboard.result import Leaderboard, snapped_pairs, snapped_rows
+from evalstats.analysis.leaderboard.result import Leaderboard, Leaderboards, snapped_pairs, snapped_rows
 from evalstats.analysis.posterior.result import with_posterior
 from evalstats.analysis.provenance import run_notes as recorded_notes
 from evalstats.analysis.provenance import sources_of, toolkit_version
 from evalstats.analysis.result import Origin, notes
 from evalstats.analysis.settings import answered_by_plan, recorded
+from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import is_are, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
-from evalstats.schema.plan import settled, with_plan
+from evalstats.schema.plan import settled, with_plan, with_primary
+from evalstats.schema.tables import levels_of
 from evalstats.stats.computation import one_thread
 from evalstats.stats.many.independent import ENOUGH_UNITS
 from evalstats.table.items import ITEM_OF_VARIANTS
@@ -84,12 +87,13 @@ _DECLARED = "Missing scores are declared to have nothing to do with the answers,
 _ALONE = "the two are compared as by evalstats compare: a single pair has nothing to be adjusted for"
 
 
+@by_metrics(Leaderboard, Leaderboards)
 @one_thread
 @recorded
 def leaderboard(
     data: EvalData | object,
     *,
-    metric: opt.Metric = None,
+    metric: opt.Metrics = None,
     baseline: opt.Head = None,
     cluster: opt.Cluster = None,
     adjust: opt.Adjust = None,
@@ -114,7 +118,7 @@ def leaderboard(
     plan: DeclaredPlan | None = None,
     posterior: opt.AddPosterior = False,
     seed: opt.Seed = 0,
-) -> Leaderboard:
+) -> Leaderboard | Leaderboards:
     """Compare all models on shared items, and give each the set of ranks that the data allow.
 
     Parameters
@@ -123,7 +127,8 @@ def leaderboard(
         What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns. Where there
         are no outcomes, published numbers with a standard error are ranked instead, taken as independent.
     metric
-        The score to rank by; needed only where the benchmark declares no headline.
+        The score to rank by. Several in a list are a board each, at a level at which all of them hold together (Bonferroni).
+        None: the headline that the benchmark declares, else every metric that all models have, as such a list.
     baseline
         A model to compare all others with; then these pairs are the family. Rank sets and tiers rest on all pairs anyway.
     cluster, conf_level, higher_is_better, shared_trials, runs, run_sd, average, over, weights, plan
@@ -164,7 +169,7 @@ def leaderboard(
 
     Returns
     -------
-    Leaderboard
+    Leaderboard, or Leaderboards of several metrics
         A line for each model with its score and rank set, the pairs, tiers, what is missing, and how it was reached.
 
     Raises
@@ -198,14 +203,41 @@ def leaderboard(
     asked = opt.GivenOptions.of(leaderboard, locals())
     data = as_data(data, asked.names())
     data = data if plan is None else with_plan(data, plan)
-    found = _unplanned(data, asked) if plan is None else _planned(data, plan, asked)
+    metrics, of_metrics = ((metric,), ()) if isinstance(metric, str) else _metrics(data, asked)
+    if len(metrics) < 2:
+        return _board(data, asked.but(metric=metrics[0] if metrics else None))
+    check_family(metrics, asked.values)
+    level = conf_level if conf_level is not None or plan is None else plan.conf_level
+    return Leaderboards(
+        rows=tuple(_board(data, asked.but(metric=name), len(metrics)) for name in metrics),
+        conf_level=DEFAULT_LEVEL if level is None else level,
+        notes=of_metrics,
+    )
+
+
+def _metrics(data: EvalData, asked: opt.GivenOptions) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+    """Return the metrics that are named; of none, all that every system has where there is no headline, and what they lack."""
+    if asked.metric is not None:
+        return tuple(asked.metric), ()
+    if not data.outcomes.height or asked.contrast == "item":
+        return (), ()
+    data, column = with_primary(data, asked.plan), data.factor(asked.contrast)
+    names = asked.models or levels_of(data.outcomes["system" if column == "model" else column])
+    return metrics_of_both(data, names, contrast=column)
+
+
+def _board(data: EvalData, asked: opt.GivenOptions, family: int = 1) -> Leaderboard:
+    """Answer by one metric, of a family of so many."""
+    plan: DeclaredPlan | None = asked.plan
+    found = _unplanned(data, asked, family) if plan is None else _planned(data, plan, asked, family)
     found = replace(found, rows=dated(found.rows, data))
-    return with_posterior(found) if posterior else found
+    return with_posterior(found) if asked.posterior else found
 
 
-def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
+def _unplanned(data: EvalData, asked: opt.GivenOptions, family: int) -> Leaderboard:
     """Answer with what was given, and the defaults for the rest."""
     adjust, conf_level = asked.adjust or "max-t", DEFAULT_LEVEL if asked.conf_level is None else asked.conf_level
+    conf_level = 1 - (1 - conf_level) / family
     ignorable = asked.missing == "ignorable"
     levels = _checked_top(asked.top)
     wanted = wanted_pass(asked.pass_hat, asked.pass_at)
@@ -317,7 +349,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions) -> Leaderboard:
     return replace(found, basis=basis, notes=(*left_out, *found.notes, *of_entries))
 
 
-def _planned(data: EvalData, plan: DeclaredPlan, asked: opt.GivenOptions) -> Leaderboard:
+def _planned(data: EvalData, plan: DeclaredPlan, asked: opt.GivenOptions, family: int) -> Leaderboard:
     """Answer with what the plan declares wherever nothing was given, and say where the two disagree."""
     rows = data.outcomes if data.outcomes.height else data.aggregates
     benchmarks = rows["benchmark"].unique().to_list()
@@ -348,7 +380,7 @@ def _planned(data: EvalData, plan: DeclaredPlan, asked: opt.GivenOptions) -> Lea
         runs=found["runs"],
         run_sd=found["run_sd"],
     )
-    result = _unplanned(data, settings)
+    result = _unplanned(data, settings, family)
     result = replace(result, notes=(*result.notes, *notes("plan", answered_by, caution=False)))
     return answered_by_plan(result, plan, benchmark=result.benchmark, metric=result.metric, **named)
 

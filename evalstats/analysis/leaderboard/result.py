@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import field
 from datetime import date
 from statistics import median
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import polars as pl
 
+from evalstats.analysis.by_metric import ByMetric
 from evalstats.analysis.design.clusters import ItemFactor
 from evalstats.analysis.design.entries import ComparabilityGraph, EntryDifference
 from evalstats.analysis.design.metric import ASSUMED, asked_direction
@@ -18,6 +19,7 @@ from evalstats.analysis.posterior.difference import prior_scale as usual_scale
 from evalstats.analysis.posterior.ranks import ranks_posterior
 from evalstats.analysis.posterior.result import RankPosterior
 from evalstats.analysis.result import Estimate, OfMetric, Origin, RankedRow, Result, row_named
+from evalstats.analysis.settings import Settings
 from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, Option
@@ -549,6 +551,43 @@ class Leaderboard(OfMetric, Result):
         )
         rows = [{**{name: getattr(pair, name) for name in names}, "adjust": self.adjust} for pair in self.pairs]
         return pl.DataFrame(rows, schema_overrides=_PAIR_TYPES, infer_schema_length=None)
+
+
+@record(repr=False)
+class Leaderboards(ByMetric[Leaderboard], Result):
+    """How do all models stand by each of several metrics? A board for each, and none of all together.
+
+    Every metric keeps its unit and its direction; nothing is averaged over them. The boards are one family: rank sets and
+    intervals are at Bonferroni's level, so that those of all hold together at `conf_level`.
+
+    Attributes
+    ----------
+    rows
+        The board by each metric, in the order asked for; the `conf_level` of each is the adjusted one.
+    conf_level
+        Level at which all boards hold together.
+    """
+
+    told_by: ClassVar[str] = "evalstats.analysis.leaderboard.several_metrics"
+    rows: tuple[Leaderboard, ...]
+    conf_level: float = 0.95
+    notes: tuple[Note, ...] = ()
+    settings: Settings | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        """One line; `summary()` says more."""
+        told = "; ".join(f"{row.metric}: best may be {and_list(row.best(), 3) or 'any'}" for row in self.rows)
+        return f"<Leaderboards: {told}>"
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each metric and model: those of each board, with its benchmark and metric."""
+        boards = [
+            pl.DataFrame(row.to_frame()).select(
+                pl.lit(row.benchmark).alias("benchmark"), pl.lit(row.metric).alias("metric"), "*"
+            )
+            for row in self.rows
+        ]
+        return ShownFrame(pl.concat(boards, how="diagonal"))
 
 
 def snapped_pairs(pairs: Sequence[PairRow], span: float | None) -> tuple[PairRow, ...]:
