@@ -569,7 +569,12 @@ class _Table:
         if item is None:  # rows of one user or session are no independent ones
             options += [f"dependence={column.name}" for column in whole if _SOMEBODY & column.tokens][:1]
         if len(scores) == 1 and self.given.scale is None and "score" not in self.given.columns:
-            options += _scale(scores[0])
+            # What the header says: `Rating (1-5)`.
+            cells = [cell for cell in scores[0].cells if cell.lower() not in ABSENT]
+            ends, numbers = _SCALE.fullmatch(scores[0].said.strip()), scores[0].numbers
+            low, high = (float(ends[1]), float(ends[2])) if ends else (0.0, 0.0)
+            inside = low < high and len(numbers) == len(cells) and all(low <= number <= high for number in numbers)
+            options += [f"scale={low:g}..{high:g}"] if inside and numbers else []
         return options
 
     def _wide(self, items: Sequence[Weighed]) -> list[Assignment]:
@@ -730,12 +735,3 @@ def _ranked(
 ) -> list[tuple[float, SampledColumn]]:
     weighed = [(weight(column), column) for column in columns]
     return sorted((pair for pair in weighed if pair[0] > 0), key=lambda pair: -pair[0])[:most]
-
-
-def _scale(score: SampledColumn) -> list[str]:
-    """Return the scale that the header of scores says."""
-    cells = [cell for cell in score.cells if cell.lower() not in ABSENT]
-    ends = _SCALE.fullmatch(score.said.strip())
-    low, high = (float(ends[1]), float(ends[2])) if ends else (0.0, 0.0)
-    inside = low < high and score.numbers and all(low <= number <= high for number in score.numbers)
-    return [f"scale={low:g}..{high:g}"] if inside and len(score.numbers) == len(cells) else []

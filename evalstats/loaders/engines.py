@@ -101,7 +101,9 @@ def _duckdb(source: str) -> object:
         raise InputError("the engine duckdb is not installed; pip install 'evalstats-toolkit[duckdb]'") from None
     name, _, table = source.partition(_TABLE)
     if not name.lower().endswith(_DATABASES):
-        return duckdb.connect().from_parquet([_literal(file) for file in parquet_files(source)])
+        # A letter in brackets is no pattern.
+        literal = ["".join(f"[{c}]" if c in "*?[" else c for c in file) for file in parquet_files(source)]
+        return duckdb.connect().from_parquet(literal)
     if not Path(name).is_file():
         raise UnreadableFileError(f"there is no file {name!r}; give a DuckDB database, FILE.duckdb{_TABLE}TABLE")
     connection = duckdb.connect(name, read_only=True)
@@ -115,11 +117,6 @@ def _duckdb(source: str) -> object:
         said = f"has no table {table!r}" if table else f"holds {len(tables)} tables"
         raise InputError(f"{name} {said}; name one as {name}{_TABLE}TABLE: {', '.join(tables) or 'it has none'}")
     return connection.table('"' + table.replace('"', '""') + '"')
-
-
-def _literal(path: str) -> str:
-    """Return a path in which DuckDB sees no pattern."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 
 def _escaped(path: str) -> str:

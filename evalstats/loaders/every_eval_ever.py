@@ -155,9 +155,8 @@ class EveryEvalEverLoader:
 
     def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
         """Put samples with the log of the same name in the same folder; without one they stand alone."""
-        logs = {
-            (path.parent, plain_name(path).removesuffix(".json")): path for path in files if not _is_samples_name(path)
-        }
+        names = {path: plain_name(path) for path in files if not plain_name(path).endswith(_SAMPLES)}
+        logs = {(path.parent, name.removesuffix(".json")): path for path, name in names.items()}
         beside: dict[Path, list[Path]] = {path: [] for path in logs.values()}
         for path in files:
             log = logs.get((path.parent, plain_name(path).removesuffix(_SAMPLES)))
@@ -180,10 +179,6 @@ class EveryEvalEverLoader:
         yield Rows(table="metrics", rows=reading.metrics())
         yield Rows(table="runs", rows=reading.run_rows())
         yield from reading.problems()
-
-
-def _is_samples_name(path: Path) -> bool:
-    return plain_name(path).endswith(_SAMPLES)
 
 
 class _Reading:

@@ -171,10 +171,8 @@ class Annex:
         filled = [] if said.get("computed") else as_list(said.get("filled"))
         kept = {name: value for name, value in numbers.items() if name not in filled}
         row = unpacked(as_dict(said.get("row")), "aggregates")
-        return {"unit": None, "date": None, **row, **self._named(), **kept, "estimate": details.get("score")}
-
-    def _named(self) -> Row:
-        return {name: self.shared[name] for name in ("run", "model", "benchmark")}
+        named = {name: self.shared[name] for name in ("run", "model", "benchmark")}
+        return {"unit": None, "date": None, **row, **named, **kept, "estimate": details.get("score")}
 
 
 def annex_of(record: Row) -> Annex | None:

@@ -229,11 +229,9 @@ class LmEvalSamples:
                 names = _texts_in([name for name in held if name not in FIXED_KEYS and _could_be_value(held[name])])
             elif listed != last:
                 last, names = cast("object", listed), _texts_in(cast("object", listed))
-            found.append(names or self._published(label) or ["unnamed"])
+            published = [name.partition(",")[0] for name in self._metrics if _filter_of(name) == label]
+            found.append(names or published or ["unnamed"])
         return found
-
-    def _published(self, label: str) -> list[str]:
-        return [name.partition(",")[0] for name in self._metrics if _filter_of(name) == label]
 
 
 def _read(metric: str, values: list[object]) -> Sequence[Said]:

@@ -65,14 +65,14 @@ def from_mlflow(client: Any, experiment: str) -> EvalData:
                 if each.feedback is None or each.valid is False or kind not in _SCORERS:
                     continue
                 judge = each.source.source_id if kind == "LLM_JUDGE" else None
-                key = (shared["item"], each.name, judge)
+                key, value = (shared["item"], each.name, judge), each.feedback.value
                 rows.append(
                     {
                         **shared,
                         "metric": each.name,
                         "judge": judge,
                         "trial": n_seen[key],
-                        "score": _score(each.feedback.value),
+                        "score": word_score(value) if isinstance(value, str) else as_number(value),
                     }
                 )
                 n_seen[key] += 1
@@ -85,10 +85,6 @@ def from_mlflow(client: Any, experiment: str) -> EvalData:
     kept = {name: values for name, values in columns.items() if any(value is not None for value in values)}
     named: dict[str, Any] = {name: name for name in kept}
     return from_frame(kept, benchmark=f"@{experiment}", **named)
-
-
-def _score(value: object) -> float | None:
-    return word_score(value) if isinstance(value, str) else as_number(value)
 
 
 def _all(search: Callable[..., Any], **asked: object) -> Iterator[Any]:

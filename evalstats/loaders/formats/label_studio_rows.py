@@ -37,7 +37,8 @@ class _Table:
         if not as_text(row.get("id")) or row.get("annotation_id") is None:
             self.file.leave_out("no annotation" if row.get("annotation_id") is None else "no id")
         else:
-            self.kept.append({name: cell for name, cell in row.items() if not _is_long(cell) or name == "id"})
+            long = {name for name, cell in row.items() if isinstance(cell, str) and len(cell) > _MOST_CHARS}
+            self.kept.append({name: cell for name, cell in row.items() if name not in long or name == "id"})
         return ()
 
     def finish(self) -> Iterable[Sample]:
@@ -63,10 +64,6 @@ class _Table:
         return ()
 
 
-def _is_long(cell: object) -> bool:
-    return isinstance(cell, str) and len(cell) > _MOST_CHARS
-
-
 def _time(row: Row) -> str:
     return as_text(row.get("updated_at") or row.get("created_at")) or ""
 
@@ -80,14 +77,10 @@ def _criteria(rows: list[Row], *, in_order: bool) -> list[str]:
         # With `id` at the head the data hold one of their own, and the order tells nothing.
         if in_order and names[0] != "id" and "annotator" in names:
             found |= dict.fromkeys(names[names.index("id") + 1 : names.index("annotator")])
-        for name in names:
-            if name not in _OF_ROW and (_result(row[name]) is not None or _differs(first, row, name)):
+        for name in (name for name in names if name not in _OF_ROW):
+            if _result(cell := row[name]) is not None or first.setdefault((as_text(row["id"]), name), cell) != cell:
                 found.setdefault(name)
     return [*found]
-
-
-def _differs(first: dict[tuple[str | None, str], object], row: Row, name: str) -> bool:
-    return first.setdefault((as_text(row["id"]), name), row[name]) != row[name]
 
 
 def _result(value: object) -> ResultValue | None:

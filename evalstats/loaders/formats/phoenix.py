@@ -20,11 +20,6 @@ _COLUMN: Final = re.compile(r"annotation_(?P<name>.+)_(?P<part>label|score|error
 File = FormatFile[dict[str, Any]]
 
 
-def _rows(record: Row, file: File) -> Iterator[Sample]:
-    """Return the annotations of a run or of a span."""
-    return _span(record, file) if "span_id" in record else _run(record, file)
-
-
 def _run(record: Row, file: File) -> Iterator[Sample]:
     item = as_text(record.get("example_id"))
     if item is None:
@@ -113,7 +108,7 @@ FORMAT: Final = Format(
         Sign("data next_cursor", text=('"span_id"', '"annotator_kind"'), shapes=OBJECT),
     ),
     record=dict[str, Any],
-    rows=_rows,
+    rows=lambda record, file: _span(record, file) if "span_id" in record else _run(record, file),
     at=("data",),
     called="rows",
     metrics={"annotation": {}},

@@ -56,11 +56,6 @@ class _Record(Struct):
 File = FormatFile[_Record]
 
 
-def _rows(record: _Record, file: File) -> Iterator[Sample]:
-    """Return the trials of a row, or of one call."""
-    return _row(record, file) if record.op_name is UNSET else _call(record, file)
-
-
 def _finish(file: File) -> None:
     """Name the models and evaluations that the summary names."""
     for evaluation in dicts(get(file.members.get("summary"), "evaluations")):
@@ -163,7 +158,7 @@ FORMAT: Final = Format(
         Sign("op_name trace_id inputs", text=("Evaluation.predict_and_score",), shapes=RECORDS),
     ),
     record=_Record,
-    rows=_rows,
+    rows=lambda record, file: _row(record, file) if record.op_name is UNSET else _call(record, file),
     finish=_finish,
     at=("rows",),
     keep=("summary",),
