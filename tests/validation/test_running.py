@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 import time
 from dataclasses import replace
 from functools import partial
