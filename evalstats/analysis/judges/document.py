@@ -572,8 +572,9 @@ def _spread(result: JudgeReport) -> Section | None:
     if best.estimate is None or best.ac1.estimate is None or best.ac1.estimate - best.estimate < 0.2:
         return None
     text = (
-        f"Ratings are the same on {_percent(best.raw)} of {result.unit}s, yet alpha is {number(best.estimate, 2)}: nearly all "
-        f"fall into one category. Gwet's AC1, which does not suffer, is {number(best.ac1.estimate, 2)} ({_ends(best.ac1)})."
+        f"{named(best.name)} and {result.truth} give the same rating {_percent(best.raw)} of the time, yet alpha is "
+        f"{number(best.estimate, 2)}: nearly all fall into one category. Gwet's AC1, which does not suffer, is "
+        f"{number(best.ac1.estimate, 2)} ({_ends(best.ac1)})."
     )
     return Section(id="prevalence", heading="One rating is so common that alpha is low", blocks=(Text(text=text),))
 

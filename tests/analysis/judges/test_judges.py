@@ -141,6 +141,15 @@ def test_a_judge_is_held_against_single_people_as_they_are_against_one_another()
     assert row.raw.estimate == pytest.approx(20 / 60)
 
 
+def test_where_one_rating_is_common_the_share_of_the_same_is_that_of_pairs():
+    given = np.ones((3, 100), dtype=int)
+    given[0, :6] = given[1, 3:9] = given[2, 3:12] = 0  # the judge equals one person on 94 answers, the other on 91
+    rows = {"item": [*range(100)] * 3, "rater": np.repeat(["g", "a", "b"], 100), "value": given.ravel()}
+    document = judges(es.from_ratings(rows, humans=["a", "b"])).document()
+    (text,) = next(each for each in document.evidence if each.id == "prevalence").blocks
+    assert "and people give the same rating 92.5% of the time" in text.text
+
+
 def test_people_alone_are_answered():
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 2, 150)
