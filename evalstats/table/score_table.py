@@ -424,16 +424,17 @@ def refuse_unpaired(table: ScoreTable) -> None:
         return
     present = [table.items.filter(pl.Series(seen)) for seen in table.seen.T]
     sides = [
-        f"{name!r} scored {int(scored.sum()):,}{''.join(f' (such as {label!r})' for label in table.labels(seen, 1))}"
-        for name, scored, seen in zip(table.names, table.scored.T, table.seen.T, strict=True)
+        f"{name!r} scored {int(scored.sum()):,}{''.join(f' (such as {label!r})' for label in table.labels(scored, 1))}"
+        for name, scored in zip(table.names, table.scored.T, strict=True)
     ]
     both = int(table.seen.all(axis=1).sum())
     key = [name for name in ITEM_KEY if name in table.items.columns]
     alike = ids_nearly_alike(present[0].select(key), present[1].select(key))
-    unpaired = f"if they are different users or items, say so: {Option('paired', value=False)}"
+    unpaired = f"; if they are different users or items, say so: {Option('paired', value=False)}"
+    remedy = f"; {alike}" if alike else unpaired if table.scored.any(axis=0).all() else ""
     raise NothingSharedError(
         f"there is no item that both sides scored: {', '.join(sides)}"
-        f"{f'; {both:,} are on both sides, without a score on one' if both else ''}; {alike or unpaired}"
+        f"{f'; {both:,} are on both sides, without a score on one' if both else ''}{remedy}"
     )
 
 

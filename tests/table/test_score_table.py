@@ -144,6 +144,9 @@ def test_a_table_needs_an_item_that_all_have(rows: pl.DataFrame) -> None:
     apart = [system(name, rows.filter(model=name, task=task)) for name, task in (("a", "t1"), ("b", "t2"))]
     with pytest.raises(NothingSharedError, match=r"no item that both sides scored: 'a' scored [0-9]+ "):
         refuse_unpaired(ScoreTable.of(apart, CORRECT))
+    lost = rows.filter(model="b").with_columns(status=pl.lit("error"), score=pl.lit(None, dtype=pl.Float64))
+    with pytest.raises(NothingSharedError, match=r"'b' scored 0; [0-9]+ are on both sides, without a score on one$"):
+        refuse_unpaired(ScoreTable.of([system("a", rows.filter(model="a")), system("b", lost)], CORRECT))
 
 
 def test_counts_that_are_one_number_are_held_once_and_rows_know_their_items() -> None:
