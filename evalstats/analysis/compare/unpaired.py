@@ -251,7 +251,7 @@ def unpaired_comparison(
             *ruled.cautions,
             *as_notes("few", headline.warnings),
             *(() if split is None else (split,)),
-            *met_by_several(table, units),
+            *met_by_several(table, units, clusters),
             *_runaways(sides, headline),
             *(rows_may_align(table) if numbered else ()),
             *as_notes("choice", (*notes, *of_clusters), caution=False),

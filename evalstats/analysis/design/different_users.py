@@ -173,7 +173,7 @@ def assigned_units(data: EvalData, table: ScoreTable, clusters: Sequence[str]) -
     return Units(noun="items" if user is None else plural_of(user[1]))
 
 
-def met_by_several(table: ScoreTable, units: Units) -> tuple[Note, ...]:
+def met_by_several(table: ScoreTable, units: Units, clusters: Sequence[str]) -> tuple[Note, ...]:
     """Say how many users or items met several systems though none is paired: a caution where most of them did."""
     several = int((table.seen.sum(axis=1) > 1).sum())
     if not several:
@@ -183,9 +183,8 @@ def met_by_several(table: ScoreTable, units: Units) -> tuple[Note, ...]:
         (f"If they are the same {_WHOSE[len(table.names) > 2]}, add ", Option("paired", value=True)) if many else ()
     )
     noun = "items" if units.noun == "rows" else units.noun
-    text = (
-        f"{several:,} of {len(table):,} {noun} have scores of several systems; none is paired, and each is one cluster"
-    )
+    text = f"{several:,} of {len(table):,} {noun} have scores of several systems; none is paired"
+    text += "" if clusters else ", and each is one cluster"
     return (Note(kind="choice", text=text, remedy=remedy, caution=many),)
 
 

@@ -505,7 +505,7 @@ def _answer(
             *notes("comparability", [alone] if asked.baseline is not None and not compared else []),
             *board.kinds.refusal(),
             *(() if split is None else (split,)),
-            *(() if units is None else met_by_several(board.table, units)),
+            *(() if units is None else met_by_several(board.table, units, clusters)),
             *(() if decides is None else (decides.note(),)),
             *cautions(board, scores, found, asked, lines),
             *notes("missing", [_DECLARED] if ignorable and any(row.share_missing for row in lines) else []),

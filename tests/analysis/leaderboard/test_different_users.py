@@ -180,6 +180,14 @@ def test_a_user_of_several_models_is_one_cluster() -> None:
         ]
         assert note.caution
         assert "paired=True" in note.line
+        assert "each is one cluster" in note.text
+    halves = data_of(
+        *(rows_of(name, scores, factors={"half": ["uv"[k % 2] for k in range(200)]}) for name, scores in sides.items())
+    )
+    (note,) = [
+        each for each in es.compare(halves, "a", "b", paired=False, cluster="half").notes if "several" in each.text
+    ]
+    assert note.text.endswith("none is paired")
     for one, other in zip(apart.pairs, paired.pairs, strict=True):
         assert one.std_error == pytest.approx(other.std_error, rel=0.02)
 
