@@ -115,8 +115,9 @@ def directions(n):
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_gradient_is_that_of_differences(design):
+    """With pseudo-observations, which stand beside the cells."""
     theta, beta = parameters(design)
-    cells = BinomialCells(design)
+    cells = BinomialCells(design).with_prior(Pseudo(rows=design.fixed.at()[:3], trials=np.array([0.5, 0.3, 1.0])))
     at = np.concatenate([theta, beta])
 
     def deviance(x):
