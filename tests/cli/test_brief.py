@@ -86,7 +86,7 @@ def test_a_gate_that_fails_says_why_once(traces: Path) -> None:
     assert "gate" not in [caution["what"] for caution in found["cautions"]]
 
 
-@pytest.mark.parametrize("letter", ["x", "模", '"', "##[", "\u202e", "e\u0301\u0301", "w o "])
+@pytest.mark.parametrize("letter", ["模", '"', "##[", "\u202e"])
 def test_names_of_any_length_leave_it_short(letter: str) -> None:
     draw = np.random.default_rng(0)
     names = [letter * 900 + end for end in ("a", "b")]

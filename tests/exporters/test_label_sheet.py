@@ -260,8 +260,7 @@ def two_tasks(column):
     return es.from_frame(pl.concat(parts), item="item", score="score", model="model", **{column: column})
 
 
-@pytest.mark.parametrize("column", ["task", "benchmark"])
-@pytest.mark.parametrize("most", [200, 10**9])
+@pytest.mark.parametrize(("column", "most"), [("task", 200), ("benchmark", 10**9)])
 def test_items_of_several_tasks_with_the_same_names_find_their_labels(tmp_path, column, most):
     data, path = two_tasks(column), tmp_path / "sheet.csv"
     es.draw_labels(data, n=150, seed=2).write(path)

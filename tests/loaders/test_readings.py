@@ -160,16 +160,15 @@ def is_right(data: EvalData, rows: list[dict[str, Any]], right: str) -> bool:
 def test_a_table_is_read_as_it_is_or_asked_about(columns: str, right: str, tmp_path: Path) -> None:
     names = Header(columns, "").names()
     n_items = 14 if any(KINDS.get(kind, (1,))[0] == 0 or kind == "visitor" for _, kind in names) else 1
-    for seed in (1, 2):
-        rows = rows_of(names, seed, n_items)
-        path = written(tmp_path / "t.csv", names, rows)
-        if right and columns not in ASKED:
-            assert is_right(read(path, strict=True), rows, right.partition(" or ")[0])
-            continue
-        with on_the_shell(), pytest.raises(InputError) as refused:
-            read(path)
-        lines = lines_of(str(refused.value))
-        assert bool(lines) == bool(right)
-        for options in lines[:1]:
-            data = read(path, column_map=ColumnMap.from_options(options), strict=True)
-            assert any(is_right(data, rows, each) for each in right.split(" or "))
+    rows = rows_of(names, 1, n_items)
+    path = written(tmp_path / "t.csv", names, rows)
+    if right and columns not in ASKED:
+        assert is_right(read(path, strict=True), rows, right.partition(" or ")[0])
+        return
+    with on_the_shell(), pytest.raises(InputError) as refused:
+        read(path)
+    lines = lines_of(str(refused.value))
+    assert bool(lines) == bool(right)
+    for options in lines[:1]:
+        data = read(path, column_map=ColumnMap.from_options(options), strict=True)
+        assert any(is_right(data, rows, each) for each in right.split(" or "))

@@ -26,6 +26,7 @@ from tests.plots.gallery import DIFFERENCES, GALLERY
 
 pytestmark = pytest.mark.filterwarnings("ignore:Glyph .* missing from font:UserWarning")
 STYLES = ("ggplot", "dark_background", "Solarize_Light2", "grayscale")
+SHOWN = ("differences", "points", "cells", "curves")
 ROLES = ("ink", "muted", "good", "bad", "caution", "neutral")
 
 
@@ -35,8 +36,7 @@ def picture(figure: Figure) -> tuple[int, int]:
     return Image.open(buffer).size
 
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("name", ["differences", "points", "cells", "curves"])
+@pytest.mark.parametrize(("style", "name"), [*zip(STYLES, SHOWN, strict=True), *zip(STYLES, SHOWN[::-1], strict=True)])
 def test_a_style_sheet_gives_the_ground_and_colours_read_on_it(style: str, name: str) -> None:
     with mpl.style.context(style):
         figure = GALLERY[name]()

@@ -105,7 +105,7 @@ def test_every_plot_stands_in_the_gallery() -> None:
     assert set(SHARED) <= drawn
 
 
-@pytest.mark.parametrize("size", ["screen", "phone"])
+@pytest.mark.parametrize("size", ["screen", pytest.param("phone", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", GALLERY)
 def test_every_row_of_every_plot_has_a_mark_that_says_its_numbers_and_no_others(name: str, size: str) -> None:
     draw = GALLERY[name]

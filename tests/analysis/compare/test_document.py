@@ -115,10 +115,11 @@ def test_the_answer_is_short_and_every_form_is_whole(name: str, results: dict[st
     assert "scores" in document.tables or result.verdict == "invalid"
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_every_figure_can_be_drawn(name: str, results: dict[str, Comparison]) -> None:
-    result = results[name]
-    for figure in result.document().figures.values():
+def test_every_figure_can_be_drawn(results: dict[str, Comparison]) -> None:
+    """One of each."""
+    made = {figure.id: (result, figure) for result in results.values() for figure in result.document().figures.values()}
+    assert len(made) >= 3
+    for result, figure in made.values():
         assert isinstance(figure, Figure)
         result.figure(figure.id, size=6)
 
