@@ -168,7 +168,7 @@ def assigned(
     if not found:
         return [NOTHING_FITS]
     if given is None and (votes := votes_in(found, of_votes=asked.question == "arena")):
-        return [Assignment(options=votes.options, is_sure=votes.is_sure)]
+        return [Assignment(options=tuple(votes[0]), is_sure=votes[1])]
     fits = _Table(found, asked, given or ColumnMap(), together).fits()
     # Nothing being an item and numbers in each row count as an item and a score by name.
     board = published_in(*parted(columns, records)) if "item" not in (given or ColumnMap()).columns else ""

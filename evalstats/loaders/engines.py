@@ -40,7 +40,9 @@ def lazy_table(source: object, engine: str | None = None) -> Any:
             return _duckdb(str(source))
         if engine == "spark":
             return _spark(str(source))
-        return _polars(str(source))
+        import polars as pl
+
+        return pl.scan_parquet(parquet_files(str(source)), glob=False)
     except InputError:
         raise
     except Exception as error:  # each library raises errors of its own
@@ -86,12 +88,6 @@ def parquet_files(source: str) -> list[str]:
             f"{source} is no Parquet file, which is what an engine reads; leave the engine out, and the file is read in full"
         )
     return [source]
-
-
-def _polars(source: str) -> object:
-    import polars as pl
-
-    return pl.scan_parquet(parquet_files(source), glob=False)
 
 
 def _duckdb(source: str) -> object:

@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Final, cast
 
-import msgspec
-from msgspec.structs import replace
-
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.roles import ANSWERS, ASKED, JUDGES, ROLES, are_sides
 from evalstats.loaders.sampled_column import ID_CHARS, MOST_OF_ONE, MOST_SIDES, SampledColumn, is_score
@@ -17,30 +14,28 @@ _EITHER_WINS: Final = frozenset({"a", "b"})
 _OPTIONS: Final = frozenset({"choice", "choices", "option", "options"})
 
 
-class VotedColumns(msgspec.Struct, frozen=True, kw_only=True):
-    """Options of a column map that read votes, and whether nothing else may be meant."""
-
-    options: tuple[str, ...]
-    is_sure: bool = False
+# Options of a column map that read votes, and whether nothing else may be meant.
+_Voted = tuple[Sequence[str], bool]
 
 
-def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> VotedColumns | None:
+def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | None:
     """Return how a table of votes is read, by the names of its two sides and who won, or by what the cells say; None for none.
 
     It is sure where systems meet again and again, and each cell of a column that is called like it says who won. Where
     that is not sure, and no column has the usual name of a winner, only a question about votes takes one for it (`of_votes`).
 
     >>> rows = [{"prompt": f"q{k}", "old_vs_new": ("old", "new", "tie")[k % 3]} for k in range(9)]
-    >>> votes_in([SampledColumn(name, rows) for name in rows[0]], of_votes=True).options
-    ('model_a=@new', 'model_b=@old', 'winner=old_vs_new', 'item=prompt')
+    >>> votes_in([SampledColumn(name, rows) for name in rows[0]], of_votes=True)
+    (['model_a=@new', 'model_b=@old', 'winner=old_vs_new', 'item=prompt'], True)
     """
     by_words = {column.words: column for column in columns}
     told = next((c for name in ROLES["rater"].names if (c := by_words.get(name))), None)
     item = next((column for column in columns if column.is_complete and column.words in ASKED), None)
     beside = [f"{role}={column.source}" for role, column in (("rater", told), ("item", item)) if column is not None]
-    for column in columns:
-        if "winner" in column.tokens and (lost := by_words.get(column.words.replace("winner", "loser"))):
-            return VotedColumns(options=(f"winner={column.source}", f"loser={lost.source}", *beside))
+    named = [c.words for c in columns if "winner" in c.tokens and c.words.replace("winner", "loser") in by_words]
+    if named:
+        won, lost = (by_words[words].source for words in (named[0], named[0].replace("winner", "loser")))
+        return [f"winner={won}", f"loser={lost}", *beside], False
     names = [
         c
         for c in columns
@@ -64,30 +59,26 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> VotedColumn
             winner = next((column for column in others if _outcomes(column, pair) >= _EITHER_WINS), None)
         if winner is not None or all(scores):
             won = winner.source if winner is not None else f"{scores[0][0].source}>{scores[1][0].source}"
-            options = (f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *beside)
+            options = [f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *beside]
             plainly = winner in called and ANSWERS.isdisjoint(winner.tokens) and bool(_outcomes(winner, pair))
             is_sure = systems and plainly and all(c.is_complete for c in pair)
             if of_votes or is_sure or winner is None or winner.named("winner") == 1:
-                return VotedColumns(options=options, is_sure=is_sure)
+                return options, is_sure
     # Of three columns of names one may say which of the others won, whatever they are called.
     few = [column for column in names if 4 * len(column.levels) <= len(column.values) > MOST_OF_ONE][:MOST_SIDES]
     for first, second in combinations(few, 2):
         for winner in few if of_votes else ():
             apart = first.values != winner.values != second.values != first.values
             if apart and _outcomes(winner, (first, second), by_name=True) >= _EITHER_WINS:
-                won = (f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *beside)
-                return VotedColumns(options=won)
-    between = (_between_two(column) for column in names if of_votes)
-    return next((replace(each, options=(*each.options, *beside)) for each in between if each is not None), None)
-
-
-def _between_two(winner: SampledColumn) -> VotedColumns | None:
-    """Return the two sides that no column names: the only names that a column of winners has."""
-    named = sorted(level for level in winner.levels if not (is_score(level) or labelled(level, "", "").outcome))
-    if len(named) != 2 or not (winner.named("winner") == 1 or "vs" in winner.tokens):
-        return None
-    options = (f"model_a=@{named[0]}", f"model_b=@{named[1]}", f"winner={winner.source}")
-    return VotedColumns(options=options, is_sure=winner.is_complete)
+                options = [f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *beside]
+                return options, False
+    # The only two names that a column of winners has are the sides that no column names.
+    for winner in (column for column in names if of_votes and (column.named("winner") == 1 or "vs" in column.tokens)):
+        sides = sorted(level for level in winner.levels if not (is_score(level) or labelled(level, "", "").outcome))
+        if len(sides) == 2:
+            options = [f"model_a=@{sides[0]}", f"model_b=@{sides[1]}", f"winner={winner.source}", *beside]
+            return options, winner.is_complete
+    return None
 
 
 def _outcomes(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn], *, by_name: bool = False) -> set[str]:
