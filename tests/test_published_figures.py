@@ -2,7 +2,8 @@
 
 Each test names the source of the figure, and its tolerance: the rounding of what was published, or that of floating point where
 nothing was rounded. Further ones stand elsewhere: pass@5 of CRUXEval (loaders/test_code_trials), the agreement of leaderboards
-with the arena (analysis/gap/test_gap_real), the headline of Tenacious-Bench with its interval (report/test_tenacious_page).
+with the arena (analysis/gap/test_gap_real), the ratings of LLMFAO (analysis/arena/test_arena), the headline of Tenacious-Bench
+with its interval (report/test_tenacious_page).
 
 Not found again, since what is needed is not here: AlpacaEval's length-controlled win rates (they rest on how hard each
 instruction is, estimated from all models), the winner totals of the whole arena sample (100 of its 135,634 rows are here), and
@@ -246,19 +247,13 @@ def test_means_of_helm(shared_data: Path, run: str) -> None:
 # --- arenas ---
 
 
-def test_llmfao(shared_data: Path, golden: Path) -> None:
-    """8,931 votes, 38.9% ties, 13 prompts, 124 raters, 59 models; Bradley-Terry ratings to 0.01 points: an independent fit that
-    equals the published one of evalica (golden/bt_llmfao)."""
+def test_llmfao(shared_data: Path) -> None:
+    """8,931 votes, 38.9% ties, 13 prompts, 124 raters, 59 models."""
     data = es.read(shared_data / "llmfao" / "crowd-comparisons.csv")
     votes = data.comparisons
     assert (votes.height, votes["item"].n_unique(), votes["rater"].n_unique()) == (8931, 13, 124)
     assert votes.filter(outcome="tie").height / votes.height == pytest.approx(0.389, abs=5e-4)
-    reference = pl.read_csv(golden / "bt_llmfao.csv")
-    # Ratings alone: intervals, which resamples give, and checks of the votes are no published figures.
-    found = es.arena(data, n_resamples=100, checks=False).to_frame()
-    both = found.join(reference, on="model", suffix="_golden")
-    assert both.height == found.height == 59
-    assert both["estimate"].to_list() == pytest.approx(both["elo"].to_list(), abs=0.01)
+    assert len({*votes["model_a"], *votes["model_b"]}) == 59
 
 
 @pytest.mark.parametrize(
