@@ -376,9 +376,9 @@ def test_progress_is_told_before_every_source_and_at_the_end(tmp_path: Path) -> 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc")
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    """From 60 MB of text to 280: a copy in memory would show; 100 MB are allowed for a part that waits and the allocator."""
+    """From 40 MB of text to 190: a copy in memory would show; 100 MB are allowed for a part that waits and the allocator."""
     peaks: list[int] = []
-    for rows in (60_000, 280_000):
+    for rows in (40_000, 190_000):
         path = write_file(tmp_path / f"{rows}.jsonl", {"rows": rows, "chars": 1_000})
         out, err = start(tmp_path / f"store{rows}", path).communicate(timeout=120)
         assert out.splitlines()[0] == '["loaded"]', err

@@ -143,8 +143,21 @@ def test_size_difference_and_power_answer_each_other(known: Mapping[str, Any]) -
     assert 0.076 < (found.delta or 0.0) <= 0.0802
 
 
-@pytest.mark.parametrize("test", ["noninferiority", "equivalence"])
-@pytest.mark.parametrize("known", QUESTIONS, ids=",".join)
+@pytest.mark.parametrize(
+    ("known", "test"),
+    [
+        *(pytest.param(known, "noninferiority", id=f"{','.join(known)}-noninferiority") for known in QUESTIONS),
+        *(
+            pytest.param(
+                known,
+                "equivalence",
+                id=f"{','.join(known)}-equivalence",
+                marks=[pytest.mark.slow] if [*known] == ["discordance"] else [],
+            )
+            for known in QUESTIONS
+        ),
+    ],
+)
 def test_size_margin_and_power_answer_each_other(known: Mapping[str, Any], test: str) -> None:
     plan = power(margin=0.08, delta=0.01, test=test, **known)
     assert plan.power is not None
