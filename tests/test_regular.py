@@ -68,8 +68,8 @@ ALLOWED = {
     "loaders/parquet_sizes.py": {"pl.scan_parquet(source, glob=False, hive_partitioning=False)"},
     "loaders/frames.py": {"pl.scan_parquet(paths[0])"},
     "loaders/engines.py": {
-        "pl.scan_parquet(parquet_files(source), glob=False)",
-        "duckdb.connect().from_parquet([_literal(file) for file in parquet_files(source)])",
+        "pl.scan_parquet(parquet_files(str(source)), glob=False)",
+        "duckdb.connect().from_parquet(literal)",
     },
     # A rendering's own folders, and the extension and fonts that it is styled by.
     "report/kernel.py": {"(private / 'stderr').read_text(encoding='utf-8', errors='replace')"},

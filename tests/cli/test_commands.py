@@ -258,7 +258,7 @@ def test_what_is_asked_twice_is_refused(tmp_path: Path, command: str, twice: tup
     times = 3 if twice[0] == "--candidate" else 2
     told = " ".join(asked.stderr.split())
     assert f"given {times} times, and it takes one; run the command once for each" in told
-    assert ("or name several with commas: A,B" in told) == (command == "compare" and twice[0] == "--metric")
+    assert ("or name several with commas: A,B" in told) == (twice[0] in {"--metric", "-m"})
 
 
 def test_what_may_be_repeated_still_is(tmp_path: Path) -> None:

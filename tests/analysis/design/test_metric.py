@@ -243,5 +243,5 @@ def test_where_a_metric_must_be_chosen_the_line_that_chooses_one_is_shown() -> N
     with pytest.raises(
         InputError, match=r"2 metrics .*: 'accuracy', 'f1'; choose one, such as metric='accuracy', before"
     ):
-        es.leaderboard(data)
+        es.scenarios(data)
     assert es.leaderboard(data, metric="accuracy").metric == "accuracy"
