@@ -53,6 +53,14 @@ def test_odd_items(tmp_path: Path) -> None:
     assert "does not name its model" in said(data)
 
 
+def test_an_item_without_its_id_in_front_hides_no_other(tmp_path: Path) -> None:
+    first = item(correct=1.0)
+    del first["dataset_item_id"]
+    data = opened(tmp_path, {"e.json": experiment(first, item("d2", correct=0.0))}, "opik")
+    assert data.outcomes.select("item", "score").rows() == [("d2", 0.0)]
+    assert "(no dataset_item_id): items[0]" in said(data, "error")
+
+
 PAGE = [
     {"id": "d1", "dataset.q": "2+2", "evaluation_task.a": "4", "feedback_scores.correct": 1, "feedback_scores.t": "-"},
     {"id": "d2", "dataset.q": "3+3", "evaluation_task.a": "7", "feedback_scores.correct": 0, "feedback_scores.t": 0.5},

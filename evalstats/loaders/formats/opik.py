@@ -24,7 +24,7 @@ File = FormatFile[dict[str, Any]]
 
 def _items(records: list[Row], file: File) -> tuple[Sequence[Row], pl.Series]:
     """Return items with their scores: what a page exports has those of each experiment in columns."""
-    if records and "dataset_item_id" in records[0]:
+    if any("dataset_item_id" in record for record in records):
         return records, file.locators
     found: list[Row] = []
     places: list[str] = []
