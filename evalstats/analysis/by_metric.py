@@ -70,8 +70,8 @@ class _ByMetrics(Protocol[P, One_co, Many_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> One_co: ...
 
 
-def by_metrics(one: type[One], many: type[Many]) -> Callable[[Callable[P, One | Many]], _ByMetrics[P, One, Many]]:  # noqa: ARG001 - for types alone
-    """Type a question whose function answers by one metric or by several."""
+def by_metrics(_one: type[One], _many: type[Many]) -> Callable[[Callable[P, One | Many]], _ByMetrics[P, One, Many]]:
+    """Type a question whose function answers by one metric or by several; only type checkers look at the classes."""
     return lambda function: cast("_ByMetrics[P, One, Many]", function)
 
 

@@ -455,14 +455,14 @@ def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Return round numbers within a logarithmic axis: 1, 2 and 5 of every power of ten, fewer where that is too many.
+    """Return round numbers within a logarithmic axis: all digits of every power of ten, fewer where that is too many.
 
-    >>> log_ticks(430, 6900), log_ticks(1, 500)
-    ([500.0, 1000.0, 2000.0, 5000.0], [1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
+    >>> log_ticks(430, 6900), log_ticks(1, 500), log_ticks(0.96, 4.2)
+    ([500.0, 1000.0, 2000.0, 5000.0], [1.0, 3.0, 10.0, 30.0, 100.0, 300.0], [1.0, 2.0, 3.0, 4.0])
     """
     low, high = sorted((low, high))
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
-    for digits in ((1, 2, 5), (1, 3), (1,)):
+    for digits in (range(1, 10), (1, 2, 5), (1, 3), (1,)):
         ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
         inside = [tick for tick in ticks if low <= tick <= high]
         if 2 <= len(inside) <= most:

@@ -196,7 +196,9 @@ def apart(one: object, other: object, where: str = "") -> list[str]:
         return [each for k, (a, b) in enumerate(zip(one, other, strict=True)) for each in apart(a, b, f"{where}[{k}]")]
     if isinstance(one, float) and isinstance(other, float) and math.isclose(one, other, rel_tol=1e-11, abs_tol=1e-12):
         return []
-    if re.search(r"_locator(?:\[\d+\])?$", where) and other is None:  # of trials that the other side lacks the place is left out
+    if (
+        re.search(r"_locator(?:\[\d+\])?$", where) and other is None
+    ):  # of trials that the other side lacks the place is left out
         return []
     return [] if one == other else [f"{where}: {one!r} is not {other!r}"]
 

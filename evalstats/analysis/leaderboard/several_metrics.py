@@ -29,7 +29,8 @@ def document(result: Leaderboards) -> Document:
         f"ranks and intervals are adjusted for {n} metrics, so that all hold together at {100 * result.conf_level:g}%",
         *([f"higher is assumed better in {and_list(assumed, _SHOWN)}"] if assumed else []),
     )
-    methods = (f"{row.metric}: pairs by {row.method}; ranks {row.rank_method}." for row in result.rows)
+    # What is in brackets behind how ranks are found is the method of the pairs.
+    methods = (f"{row.metric}: {row.method}; ranks: {row.rank_method.partition(' (')[0]}." for row in result.rows)
     return Document(
         kind="leaderboard",
         title=f"Which {first.contrast} is best{where} in {and_list(result.metrics) if n <= _SHOWN else plural(n, 'metric')}?",

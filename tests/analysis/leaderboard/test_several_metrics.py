@@ -9,6 +9,7 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.leaderboard.result import Leaderboards
+from evalstats.document.model import Section
 from evalstats.errors import InputError
 from tests.analysis.builders import printed
 
@@ -68,7 +69,8 @@ def test_one_table_names_who_leads_where_and_whether_it_is_clear(found: Leaderbo
     of_c = next(row for row in table.rows if row[0] == "c")
     assert str(of_c[2]).endswith(" (1)")
     assert [section.heading.partition(":")[0] for section in document.evidence] == ["right", "graded", "cost"]
-    assert len({block.id for section in document.evidence for block in section.blocks}) == 3  # type: ignore[union-attr]
+    figures = [block for section in document.evidence if isinstance(section, Section) for block in section.blocks]
+    assert len({figure.id for figure in figures}) == 3
     assert max(map(len, printed(found, full=True).splitlines())) <= 80
 
 
