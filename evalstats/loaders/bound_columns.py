@@ -221,9 +221,12 @@ def surveyed(
             kept = None
         elif kept is not None:
             kept.append(block)
-    # None of those that were handed on is kept. What the first reading left out is known until the next one begins.
-    again = (block for read in (table.blocks,) for block in read())
-    return survey, again if kept is None else (kept.pop(0) for _ in range(len(kept)))
+
+    def handed_on() -> Iterator[TableBlock]:
+        # None of those that were handed on is kept. What the first reading left out is known until the next one begins.
+        yield from table.blocks() if kept is None else (kept.pop(0) for _ in range(len(kept)))
+
+    return survey, handed_on()
 
 
 def _look_at_text(present: pl.Series, seen: _Seen, kind: str) -> None:
