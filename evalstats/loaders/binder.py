@@ -257,17 +257,7 @@ class _Table:
         several = [fit for fit in found if fit.n_systems > 1 and not fit.lacks]
         best = max(found, key=lambda fit: fit.weight, default=NOTHING_FITS)
         rival = any(best.weight - fit.weight < _MARGIN for fit in several if fit.reads != best.reads)
-        if not self.compares or (best.is_sure and not rival):
-            return found
-        if several or "model" in {*self.given.columns, *self.given.constants}:
-            return several or found
-        named = ("model=", "models=", "system=")
-        return [
-            fit
-            if any(option.startswith(named) for option in fit.options)
-            else replace(fit, options=(*fit.options, "model=COLUMN"))
-            for fit in found
-        ]
+        return several or found if self.compares and (rival or not best.is_sure) else found
 
     def _fixed(self, role: str) -> SampledColumn | None:
         wanted = [column_named(each) for each in self.given.columns.get(role, ())]
@@ -281,6 +271,9 @@ class _Table:
         if not any(c.as_item >= _ENOUGH for c in pool):
             pool += [c for c in self.columns if c not in pool and c.named("item") and self._is_crossed(c)]
         weighed = _ranked(pool, lambda column: column.as_item)
+        # What is called like a trial numbers those of what has more levels: `problem`, `sample`.
+        most = max((len(c.levels) for _, c in weighed if c.named("trial") < SURE and not c.is_text), default=0)
+        weighed = [pair for pair in weighed if pair[1].named("trial") < SURE or len(pair[1].levels) >= most]
         ids = [column for weight, column in weighed if weight >= 0.85 and not column.is_text]
         # Texts are no items where there is an id; where each stands once for a system they are.
         texts = [column for _, column in weighed if ids and (column.is_text or column.words in ASKED)]
@@ -349,6 +342,9 @@ class _Table:
         alone = [c for c in alone if n_same[c.partition] < 2 or c.named("score") or c.name in self.asked.metrics]
         alone = [c for c in pool if c in alone or c in self.judged]
         weighed = _ranked(alone, lambda c: max(c.as_score(self.asked), ENDING * (c in self.judged)), most=len(pool))
+        # Where nothing is called a score, the one column that can hold scores may be asked about, whatever else it is called.
+        left = [c for c in alone if c.scored == 1 and len(c.levels) > 1 and not (c.is_barred or c.as_item)]
+        weighed = weighed or [(0.3, c) for c in left if len(left) == 1]
         # A score of each metric differs between the metrics of an answer.
         item = next((column for _, column in self._items() if column is not None), None)
         within = [c for c in (item, *(c for _, c in self.models)) if c is not None]

@@ -167,6 +167,8 @@ HEADERS: Final = [
     Header("sample_idx:index model:model temperature:512 score:share", "item=sample_idx score=score model=model", _COMPARE),
     Header("question_id:id attempt:trial model:model correct:right", "item=question_id score=correct model=model trial=attempt", _COMPARE),
     Header("qid:id epoch:trial grade:likert", "item=qid score=grade trial=epoch"),
+    Header("model:model problem:id sample:trial passed:bool", "item=problem score=passed model=model trial=sample", _COMPARE),
+    Header("id:id model:model judge:right", "item=id score=judge model=model", _COMPARE),
     Header("problem_id:id sample:trial passed:bool", "item=problem_id score=passed trial=sample"),
     Header("item_id:id rep:trial config:side value:share", "item=item_id score=value model=config trial=rep", _SIDES),
     # Sheets.

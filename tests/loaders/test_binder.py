@@ -150,6 +150,7 @@ ASKED = {
     "request_id:id task:text execute:true final_model_name:model latency_ms:ms",
     "test_id:id model:model prompt:text response:answer error:bool duration_ms:ms timestamp:time",
     "id:id question:text should_refuse:bool must_cite_context:bool",
+    "id:id model:model judge:right",
     "image_index:index true_label:few model:model pred_sum:few revision:constant",
 }
 
