@@ -355,11 +355,6 @@ class _Table:
             for weight, c in weighed
             if (c in self.judged or (min(weight, c.named("score")) >= CALLED and c.is_measured)) and "," not in c.name
         }
-        # That each call of a model was a success says nothing beside them.
-        if any(len(c.levels) > 1 for c in self.columns if c.name in sure):
-            idle = {c.name for c in self.columns if len(c.levels) == 1 and c.words.endswith(("ok", "success"))}
-            idle -= self.asked.metrics
-            weighed, sure = [pair for pair in weighed if pair[1].name not in idle], sure - idle
         # What somebody scored beside such scores are scores as well, whatever they are called.
         first = Counter(c.words.split("_")[0] for c in self.columns if c.name in sure)
         scored = {word for word in SCORERS if first[word] > 1}
@@ -368,8 +363,6 @@ class _Table:
         # What nothing calls a score is a guess, which only the one column makes that can be one.
         weighed = [pair for pair in weighed if pair[0] > GUESS or pair[1].name in sure or len(weighed) == 1]
         named = [column for column in self.columns if column.name in sure]
-        # The score itself stands beside what it was at first (`initial_is_correct`).
-        named = [c for c in named if not any(c.words.endswith(f"_{other.words}") for other in named)]
         named = [] if self.metric is not None else named
         # What is rated on the scale of a score, or called as two of them begin, is rated as well; what says something of the
         # items is the same for all systems.

@@ -20,19 +20,25 @@ class Role(msgspec.Struct, frozen=True):
     """Names of a role, in plain words, with how sure each is.
 
     `never` are words that no column of the role has in its name, `unless_named` those that rule it out unless the name ends in
-    one of the role: `answer_chars` is no score, `answer_relevance` is one.
+    one of the role, or begins with `score`: `answer_chars` is no score, `answer_relevance` is one.
     """
 
     names: Mapping[str, float]
     never: frozenset[str] = frozenset()
     unless_named: frozenset[str] = frozenset()
 
-    def bars(self, name: str) -> bool:
-        """Whether a word of a name rules the role out."""
+    def ending(self, name: str) -> str:
+        """Return the longest ending of a name that is one of the role, as `rouge_l` of `answer_rouge_l`; "" if none is."""
         words = name.split("_")
-        words = words[-1:] if words[0] == "score" else words
-        about = self.never if words[-1] in self.names else self.never | self.unless_named
-        return name not in self.names and not about.isdisjoint(words)
+        return next((end for k in range(len(words)) if (end := "_".join(words[k:])) in self.names), "")
+
+    def bars(self, name: str) -> bool:
+        """Whether a word of a name rules the role out; an ending that is one of the role does not."""
+        end, words = self.ending(name), name.split("_")
+        if words[0] == "score":
+            return words[-1] in self.never
+        about = self.never if end else self.never | self.unless_named
+        return not about.isdisjoint(name.removesuffix(end).split("_"))
 
     def weight(self, name: str) -> float:
         """Return how surely a column of that name, in plain words, has the role.
@@ -113,7 +119,7 @@ ROLES: Final[Mapping[str, Role]] = {
         "size max min range total steps level line generations nones fails width height px bytes gb mb kb memory mem vram util "
         "chars words fps frames threshold cutoff tp fp tn fn loss perplexity version port std stderr sd se ci order "
         "position attempts retries calls errors attempt rep repeat replicate draw hour hours day month error exception "
-        "timeout cached items samples responses decided ranked ungraded learning sampling frame bit complexity vote votes "
+        "timeout cached items tests samples responses decided ranked ungraded learning sampling frame bit complexity vote votes "
         "parse cache delta diff iteration flipped swapped warmup unscored expected gold target",
         unless_named="token code turn step truth reference label labels prediction predictions predicted pred actual answer "
         "response output thinking difficulty low high lower upper top k start end reason explanation comment should must "

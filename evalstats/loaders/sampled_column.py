@@ -138,8 +138,8 @@ class SampledColumn:
     @property
     def is_barred(self) -> bool:
         """Whether a word of its name, or of what it is one of, says that it holds no scores."""
-        bars = ROLES["score"].bars
-        return self.words not in ROLES["score"].names and (bars(self.words) or bars(self.kind))
+        role = ROLES["score"]
+        return role.bars(self.words) or (not role.ending(self.words) and role.bars(self.kind))
 
     @property
     def is_text(self) -> bool:

@@ -624,22 +624,22 @@ def test_rows_of_a_piece_begin_after_a_cell_that_it_cuts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("extra", "scores"),
+    "others",
     [
-        # What says more than correct is no surer than it, and that a call went well is no score beside one.
-        ({"modality_correct": [True, True, False, True]}, "score=correct"),
-        ({"ok": [True, True, True, True]}, "score=correct"),
+        "modality_correct",  # what is called a score is lost nowhere, whatever else it says
+        "ok",  # nor where one system never fails
+        "answer_rouge_l token_f1",
+        "balanced_accuracy score_explanation",
     ],
 )
-def test_the_score_itself_is_surer_than_what_is_called_like_it(extra: dict[str, list[bool]], scores: str) -> None:
-    columns = {
-        "item": ["a", "a", "b", "b"],
-        "model": ["m", "n", "m", "n"],
-        "correct": [True, False, False, True],
-        **extra,
-    }
-    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-    assert scores in assigned([*columns], rows)[0].options
+def test_whatever_is_called_a_score_is_one(others: str) -> None:
+    cells = {name: [0.3, 0.9, 0.2, 0.4] for name in others.split()} | {"ok": [True] * 4}
+    columns = {"item": [*"aabb"], "model": [*"mnmn"], "correct": [True, False, False, True]}
+    columns |= {name: cells[name] for name in others.split()}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    best = assigned([*columns], rows)[0]
+    assert best.options[1].removeprefix("score=").split(",") == ["correct", *others.split()]
+    assert best.is_sure
 
 
 def test_what_is_rated_and_called_as_two_scores_are_is_one_of_them() -> None:
@@ -740,10 +740,3 @@ def test_thinking_bars_no_score_that_is_called_one_nor_a_side_that_is_asked_for(
     rows = [{"id": k, "thinking": k % 2, "baseline": k % 3 % 2} for k in range(40)]
     best = assigned([*rows[0]], rows, AskedNames(sides=frozenset({"thinking", "baseline"})))[0]
     assert (best.options, best.is_sure) == (("item=id", "models=thinking,baseline"), True)
-
-
-def test_a_success_in_every_row_is_a_score_where_it_is_asked_for() -> None:
-    rows = [{"qid": k // 2, "model": "mn"[k % 2], "correct": k % 3 % 2, "success": True} for k in range(40)]
-    assert "score=correct" in assigned([*rows[0]], rows)[0].options
-    asked = AskedNames(metrics=frozenset({"success"}))
-    assert any("success" in option for option in assigned([*rows[0]], rows, asked)[0].options)
