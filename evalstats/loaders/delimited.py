@@ -33,7 +33,7 @@ def header_of(path: Path, delimiter: str) -> list[str]:
 
 
 def iter_rows(path: Path, delimiter: str, *, n_columns: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number from 1, cells) of every row behind the header; blank lines are passed over.
+    """Yield (line number from 1, cells) of every row behind the header; a row of blank cells alone is passed over.
 
     Cells are text without the blanks around it, and otherwise kept as they are: a cell such as `=cmd()` is data.
     """
@@ -85,16 +85,16 @@ def iter_frames(
         text = _Text(stream, str(path))
         try:
             reader = _reader(text.lines(), delimiter)
-            header = next((cells for cells in reader if cells), None) or []
+            header = next((cells for cells in reader if any(map(str.strip, cells))), None) or []
             line += reader.line_num
             width = sum(map(len, header)) + n_columns
             while data := text.piece(_step(width, most_rows, most_chars, n_columns)):
                 whole = _at_once(data, line, delimiter, n_columns)
                 if whole is not None:
                     frame, places, n_lines = whole
-                    yield frame, places
+                    yield _with_values(frame, places)
                     line += n_lines
-                    width = max(len(data) // frame.height, 1)
+                    width = max(len(data) // max(frame.height, 1), 1)
                     continue
                 piece = list(io.StringIO(data.decode(), newline=""))
                 width = max(len(data) // len(piece), 1)
@@ -103,9 +103,10 @@ def iter_frames(
                 held: list[int] = []
                 first = line
                 for cells in reader:
-                    if cells and bad is not None and len(cells) != n_columns:
+                    has_value = any(map(str.strip, cells))
+                    if has_value and bad is not None and len(cells) != n_columns:
                         bad(_misfit(line, cells, n_columns))
-                    elif cells:
+                    elif has_value:
                         _check_width(path, line, cells, n_columns)
                         rows.append(cells)
                         held.append(line)
@@ -130,6 +131,14 @@ def _reader(lines: Iterable[str], delimiter: str):
 def _stripped(frame: pl.DataFrame, names: Sequence[str] | None = None) -> pl.DataFrame:
     """Return the cells of all columns or some without the blanks around them: "a, b" has the cells of "a,b"."""
     return frame.with_columns(pl.col(frame.columns if names is None else names).str.strip_chars().replace("", None))
+
+
+def _with_values(frame: pl.DataFrame, places: Sequence[int]) -> tuple[pl.DataFrame, Sequence[int]]:
+    """Return the rows in which some cell has a value, as spreadsheets write some without."""
+    if not min(series.null_count() for series in frame.iter_columns()):
+        return frame, places
+    kept = frame.select(~pl.all_horizontal(pl.all().is_null())).to_series()
+    return frame.filter(kept), [place for place, keep in zip(places, kept, strict=True) if keep]
 
 
 def _step(width: int, most_rows: int, most_chars: int, n_columns: int) -> int:
@@ -217,15 +226,15 @@ def _allow_large_cells() -> None:
 
 
 def iter_cells(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number from 1, cells) of every record, the header first, whatever its width; blank lines are passed over."""
+    """Yield (line number from 1, cells) of every record, the header first, whatever its width; blank rows are passed over."""
     _allow_large_cells()
     with open_text(path) as stream:
         reader = _reader(bounded_lines(stream.readline, str(path)), delimiter)
         line = 1
         try:
             for cells in reader:
-                if cells:
-                    yield line, [cell.strip() for cell in cells]
+                if any(stripped := [cell.strip() for cell in cells]):
+                    yield line, stripped
                 line = reader.line_num + 1
         except csv.Error as error:
             raise UnreadableFileError(_fault(path, line, error)) from error

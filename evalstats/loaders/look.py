@@ -172,7 +172,7 @@ def records_of_head(head: Head) -> list[Record]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=head.delimiter, skipinitialspace=True)
         rows: list[list[str]] = []
         with suppress(csv.Error):
-            rows.extend(filter(None, reader))  # blank lines stand in the place of a title
+            rows.extend(cells for cells in reader if any(map(str.strip, cells)))
         return [dict(zip(head.columns, cells, strict=False)) for cells in thinned(rows[1:])]
     if head.shape == "lines":
         lines = head.text.split("\n")

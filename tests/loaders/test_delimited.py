@@ -8,23 +8,25 @@ import numpy as np
 import polars as pl
 
 from evalstats.loaders.delimited import iter_frames
+from tests.cli.running import run
 
 _CELLS = ["1", "0.5", "q2", "", '""', '"a"', '" a"', " x", '"c,d"', '"say ""hi"""', '"x\ny"', '"\r\n"', "\t", "\u00a0é"]
 _ODD = ['a"b', '"ab"c', '"open']
 
 
 def expected(text: str, width: int) -> tuple[list[tuple[str | None, ...]], list[int], int] | None:
-    """Return the rows that fit the header, the line of each, and how many do not; None for text that is not delimited."""
+    """Return the rows with a value that fit the header, the line of each, and how many do not; None where it is no table."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
     rows: list[tuple[str | None, ...]] = []
     places: list[int] = []
     n_bad, line = 0, 1
     try:
         for cells in reader:
-            if len(cells) == width:
+            has_value = any(map(str.strip, cells))
+            if has_value and len(cells) == width:
                 rows.append((*(cell.strip() or None for cell in cells),))
                 places.append(line)
-            n_bad += bool(cells) and len(cells) != width
+            n_bad += has_value and len(cells) != width
             line = reader.line_num + 1
     except csv.Error:
         return None
@@ -58,3 +60,9 @@ def test_a_mark_of_the_byte_order_in_a_cell_hides_no_short_row(tmp_path: Path) -
     path.write_text("a,b,c,d\n\ufeffx,1,2,3\ny\n", encoding="utf-8")
     ((frame, lines),) = iter_frames(path, ",", n_columns=4, most_rows=9, most_chars=1_000, bad=bad.append)
     assert (frame.rows(), [*lines], len(bad)) == ([("\ufeffx", "1", "2", "3")], [2], 1)
+
+
+def test_a_row_of_blank_cells_is_no_row(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,correct\n" + "".join(f"{k},{k % 2}\n" for k in range(9)) + ",\n , \n")
+    found = run("score", tmp_path / "t.csv")
+    assert "On 9 items" in found.stdout
