@@ -46,6 +46,7 @@ from evalstats.loaders.sampled_column import (
     ASKED_FOR,
     COUNTED,
     GUESS,
+    MOST_OF_ONE,
     NAME_CHARS,
     NOTHING_ASKED,
     AskedNames,
@@ -213,6 +214,7 @@ class _Table:
         ]
         self.judges = [c for c in named if c.words.endswith(("name", "model", "id", *JUDGES))]
         self.judge = next((c for c in self.judges if len(c.levels) > 1), None)
+        self.persons = [c for c in self.columns if c.is_complete and _SOMEBODY & c.tokens]
         self.made = made_of_two(self.free)
         # What alone stands beside a reason was judged, whatever it is called: `is_closed_value`, `is_closed_rationale`.
         ends = {c: c.words.rpartition("_")[::2] for c in self.columns}
@@ -279,16 +281,21 @@ class _Table:
         texts = [column for _, column in weighed if ids and (column.is_text or column.words in ASKED)]
         weighed = [(min(weight, 0.3) if column in texts else weight, column) for weight, column in weighed]
         # Users who each answered once are items, if nothing else is.
-        users = [(0.7, c) for c in pool if c.is_complete and _SOMEBODY & c.tokens and len(c.levels) == self.n_rows > 1]
+        users = [(0.7, c) for c in pool if c in self.persons and len(c.levels) == self.n_rows > 1]
         users.sort(key=lambda pair: "user" not in pair[1].tokens)
         weighed = [*users[:1], *weighed] if not weighed or weighed[0][0] < 0.4 else weighed
+        # What makes a key with the model may be the item whatever it is called.
+        if not weighed:
+            kinds = [c for c in self.columns if c.is_complete and c.scored < 0.5 and not ROLES["item"].bars(c.words)]
+            kinds = [c for c in kinds if len(c.levels) > MOST_OF_ONE and not c.is_text and self._is_crossed(c)]
+            weighed = [(0.5, c) for c in kinds][:1]
         # Seeds and folds are what the rows of systems share, if nothing else is; runs may merely be counted for each.
         if not weighed:
             shared = [c for c in self.columns if c.named("trial") >= SURE and c.is_complete]
             signs = [(bool({"seed", "fold"} & c.tokens) + self._is_crossed(c), c) for c in shared if len(c.levels) > 1]
             weighed = [(0.3 + 0.2 * n, c) for n, c in sorted(signs, key=lambda pair: -pair[0]) if n]
-        # Rows are numbered only where nothing is called as items are.
-        return weighed if weighed and weighed[0][0] >= 0.7 else [*weighed, (0.0, None)]
+        # Rows are numbered only where nothing is called as items are, or where they are visits of persons.
+        return weighed if weighed and weighed[0][0] >= 0.7 and not self.persons else [*weighed, (0.0, None)]
 
     def _is_crossed(self, column: SampledColumn) -> bool:
         """Whether a column tells rows apart together with the other factors that were asked for and one of models."""
@@ -392,6 +399,9 @@ class _Table:
         if self.judge is not None:  # a model for each judge is the judge's
             pool = [column for column in pool if column.partition != self.judge.partition]
         weighed = _ranked(pool, lambda column: column.as_model(self.asked))
+        # What has a level of its own in each row names rows, unless it is called so and no more.
+        if any(1 < len(column.levels) < self.n_rows for _, column in weighed):
+            weighed = [pair for pair in weighed if pair[0] == 1 or len(pair[1].levels) < self.n_rows]
         # What is called like nothing is no model beside several that are called so.
         if any(weight >= SURE and len(column.levels) > 1 for weight, column in weighed):
             weighed = [pair for pair in weighed if pair[0] > GUESS]
@@ -426,8 +436,9 @@ class _Table:
         # Rows are numbered where nothing could be the item, nor was rated by several persons, and they hold no averages: shares,
         # or what has a spread or a row a system; counts are those of items.
         spreads = {f"{c.words}_{word}" for c in scores for word in ("sd", "std", "stdev", "se", "stderr", "std_err")}
-        of_items = any(
-            (c.named("item") or c.as_item) >= 0.4 and len(c.levels) > 1 for c in self.like_items - {*scores}
+        of_items = (
+            not self.persons
+            and any((c.named("item") or c.as_item) >= 0.4 and len(c.levels) > 1 for c in self.like_items - {*scores})
         ) or any((c.named("rater") and JUDGES & c.tokens) or c.words in spreads for c in rest)
         counted = any(all("/" in cell for cell in c.cells) for c in scores)
         averaged = any(RATES & c.tokens and len(c.levels) > 2 for c in scores)
@@ -444,7 +455,7 @@ class _Table:
         options = [option for option in options if option.partition("=")[0] not in given]
         options += self._beside(item, scores, rest, options)
         # Those of one system are numbered without a question, and those of users who each met one.
-        unpaired = model is None or any(_SOMEBODY & column.tokens and column.is_complete for column in rest)
+        unpaired = model is None or any(column in self.persons for column in rest)
         unpaired |= "score" in given and counted
         numbered = item is None and ("item" in given or (unpaired and score_weight >= SURE))
         repeated = apart[:1] == (f"trial={ORDER}",)
@@ -556,7 +567,7 @@ class _Table:
         judges = [c for c in self.judges if c in whole and c.name != "judge"]
         options = [f"judge={column.source}" for column in judges[:1] if not {"judge", "judges"} & told]
         if item is None:  # rows of one user or session are no independent ones
-            options += [f"dependence={column.name}" for column in whole if _SOMEBODY & column.tokens][:1]
+            options += [f"dependence={column.name}" for column in whole if column in self.persons][:1]
         if len(scores) == 1 and self.given.scale is None and "score" not in self.given.columns:
             # What the header says: `Rating (1-5)`.
             cells = [cell for cell in scores[0].cells if cell.lower() not in ABSENT]

@@ -139,7 +139,7 @@ ROLES: Final[Mapping[str, Role]] = {
             _NAMED,
         )
         + " system_prompt version",
-        never=f"{_WHO} date day week month quarter year",
+        never=f"{_WHO} date day week month quarter year operating",
     ),
     "metric": _role(
         w100="metric metric_name scorer scorer_name evaluator_name evaluator feedback_key criterion measure metric_type",

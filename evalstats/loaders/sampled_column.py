@@ -13,6 +13,7 @@ from evalstats.loaders.column_map import source_of_column
 from evalstats.loaders.roles import (
     ANSWERS,
     ENDING,
+    EXPECTED,
     IN_PARENTHESES,
     JUDGES,
     ROLES,
@@ -255,9 +256,10 @@ class SampledColumn:
             named = max(named, SURE)  # the arms of a test: A and B, control and treatment, v1 and v2
         # What is called like nothing and has a few names may be what is compared.
         few = 1 < len(self.levels) <= min(MOST_SIDES, len(self.cells) // 4) and self.is_complete and not self.is_text
-        nameless = few and self.scored < 1 and not has_role_by_name(self.words)
+        truth = is_answer(self.name) or not EXPECTED.isdisjoint(self.tokens)
+        nameless = few and self.scored < 1 and not (truth or has_role_by_name(self.words))
         named = max(named, 0.35 * nameless)
-        told = self.holds_models and ANSWERS.isdisjoint(self.tokens) and not (is_answer(self.name) or self.is_rater)
+        told = self.holds_models and ANSWERS.isdisjoint(self.tokens) and not (truth or self.is_rater)
         return max(named, 0.7 * told)
 
 
@@ -293,7 +295,7 @@ def repeats_told_apart(
 
     An answer's text tells nothing: two answers to a question are two trials of it. What may be compared beside models (prompts,
     agents) is a system where it is called so as surely as `surest`, else a variant of the items. So are `factors`, persons too:
-    clusters are levels of what is paired, and no draws of it.
+    clusters are levels of what is paired, and no draws of it. Each key begins with its item.
 
     >>> rows = [{"dataset": d, "trial": t} for d in "xy" for t in "01"]
     >>> repeats_told_apart([SampledColumn("dataset", rows), SampledColumn("trial", rows)], [("q1",)] * 4)
@@ -310,8 +312,18 @@ def repeats_told_apart(
         elif column.named("model") >= max(surest, 0.01):
             role = "system"
         else:
-            role = "task" if column.named("task") > column.named("variant") else "variant"
+            role = "task" if column.named("task") > column.named("variant") and not same_items(column) else "variant"
         return f"{role}={column.source}"
+
+    def same_items(column: SampledColumn) -> bool:
+        """Whether what else is said of the items stays the same in all levels: a task counts items of its own."""
+        items = [key[0] for key in keys]
+        facts = [c for c in columns if c is not column and not c.is_measured and len({*c.values}) > 1]
+        return any(
+            len({*zip(items, c.values, strict=True)}) == len({*items})
+            and len({*zip(column.values, c.values, strict=True)}) > len(column.levels)
+            for c in facts
+        )
 
     few = [
         column

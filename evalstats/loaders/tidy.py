@@ -594,7 +594,7 @@ class Tidier:
             how="vertical_relaxed",
         )
         records = repeated.select(pl.col(name).cast(pl.String).alias(source) for source, name in factors.items())
-        keys = repeated.select(pl.col(names).cast(pl.String)).rows()
+        keys = repeated.select(pl.col("item", *(name for name in names if name != "item")).cast(pl.String)).rows()
         free = [name for name in ("variant", "task") if name not in self.binding.columns] or ["variant"]
         cells = records.to_dicts()
         found = repeats_told_apart([SampledColumn(source, cells) for source in factors], keys)

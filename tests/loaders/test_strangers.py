@@ -588,3 +588,44 @@ def test_what_repeats_is_shown_by_the_beginning_of_its_text_and_told_apart_by_a_
     said = refused_of(path, "item=question", "score=ok", "trial=model", "model=@m")
     assert "'dataset' tells them apart: --map task=dataset" in said
     assert f"item '{('why is that so? ' * 9)[:80]}'" in said
+
+
+@pytest.mark.parametrize(("fact", "role"), [("kind", "variant"), ("question", "variant"), ("asked", "task")])
+def test_a_task_counts_items_of_its_own_and_a_version_of_an_item_says_what_it_says(
+    tmp_path: Path, fact: str, role: str
+) -> None:
+    """The same id is the same item in all levels of a column where what else is said of it is the same there."""
+    path = tmp_path / "t.csv"
+    facts = {"kind": "kind {0}", "question": "What is {0}?", "asked": "What is {0} of {1}?"}
+    rows = [
+        f"{k},{model},{tone},{facts[fact].format(k % 5, tone)},{(k + len(model + tone)) % 3 % 2}"
+        for k in range(12)
+        for model in SIDES
+        for tone in ("calm", "angry")
+    ]
+    path.write_text("\n".join([f"id,model,category,{fact},correct", *rows]))
+    assert f"--map {role}=category" in refused_of(path)
+
+
+def test_what_makes_a_key_with_the_models_may_be_the_item(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{k * 2654435761 % 2**32:08x},{model},{k % 2}" for k in range(20) for model in SIDES]
+    path.write_text("\n".join(["digest,model,correct", *rows]))
+    assert "These may fit: --map item=digest --map score=correct --map model=model" in refused_of(path)
+
+
+def test_rows_of_persons_who_return_are_numbered_and_what_names_rows_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"e{k},u{k % 31},c{k % 7},{'AB'[k % 2]},{k % 3 % 2}" for k in range(40)]
+    path.write_text("\n".join(["experiment_id,user_id,campaign_id,variant,converted", *rows]))
+    line = "--map item=#row --map score=converted --map model=variant --map dependence=user_id"
+    assert f"These may fit: {line}" in refused_of(path).replace("'", "")
+    data = read(path, column_map=ColumnMap.from_options(line.replace("--map ", "").split()))
+    assert es.compare(data, "A", "B").n_items is not None
+
+
+def test_the_right_answer_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{k},{'yes' if k % 3 else 'no'},{k % 2}" for k in range(30)]
+    path.write_text("\n".join(["id,ground_truth,correct", *rows]))
+    assert "model=ground_truth" not in told(read(path, question="compare"))
