@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from evalstats.errors import Option, together
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, side_in
 from evalstats.loaders.expressions import forecast_among, made_of_two, with_expressions
-from evalstats.loaders.published_columns import PublishedColumns, parted, published_in
+from evalstats.loaders.published_columns import PublishedColumns, are_averages, parted, published_in
 from evalstats.loaders.roles import (
     ANSWERED,
     ASKED,
@@ -170,7 +170,8 @@ def assigned(
         return [NOTHING_FITS]
     if given is None and (votes := votes_in(found, of_votes=asked.question == "arena")):
         return [Assignment(options=tuple(votes[0]), is_sure=votes[1])]
-    fits = _Table(found, asked, given or ColumnMap(), together).fits()
+    of_items = "item" in (given or ColumnMap()).columns or not are_averages(records)
+    fits = _Table(found, asked, given or ColumnMap(), together).fits() if of_items else []
     # Nothing being an item and numbers in each row count as an item and a score by name.
     board = published_in(*parted(columns, records)) if "item" not in (given or ColumnMap()).columns else ""
     if not isinstance(board, str):
@@ -182,6 +183,11 @@ def assigned(
     best, *others = sorted(fits, key=lambda fit: -fit.weight)
     rivals = [fit for fit in others if fit.reads != best.reads]
     alone = not rivals or best.weight - rivals[0].weight >= _MARGIN
+    # A part of a benchmark may be called as items are: rows of it that are more than right or wrong may be published scores.
+    roles = {role: {cells, *cells.split(",")} for role, _, cells in (each.partition("=") for each in best.options)}
+    is_part = any(c.source in roles.get("item", ()) and c.named("item") < SURE for c in found)
+    graded = any(c.source in roles.get("score", ()) and len({*c.numbers}) > 2 for c in found)
+    alone &= isinstance(board, str) or not (is_part and graded)
     is_sure = alone and best.is_sure
     # Whether rows that nothing tells apart are repeats is asked when they are read.
     sure = tuple(option for option in best.options if not is_sure or option != f"trial={ORDER}")

@@ -7,6 +7,7 @@ texts that tells rows of a system apart is called like a part or like a system i
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import product
 from typing import Final
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.published_numbers import is_certainty
-from evalstats.loaders.roles import ASKED, OF_MANY_ROWS, ROLES, SURE, names_a_model, plain
+from evalstats.loaders.roles import ASKED, OF_MANY_ROWS, ROLES, SURE, is_called_score, names_a_model, plain
 from evalstats.loaders.sampled_column import ABSENT, Record
 from evalstats.loaders.values import as_number, as_text
 
@@ -27,6 +28,8 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:[, ]\d{3})+")
 _ROWS_A_MODEL: Final = 1.45
 # More items than this stand behind a summary's rows; so many parts may have a name that items have, too.
 MANY_ITEMS, _MANY_PARTS = 4, 50
+# How far a share of a count may lie from a whole number, with what rounding to four digits leaves of a thousand.
+_NEAR: Final = 0.05
 # What a summary has a row for, beside systems; where a part of a benchmark is told in a table that has no other place for it.
 SUMMARISED: Final = frozenset({"label", "judge"})
 _FOR_PARTS: Final = ("task", "scenario", "variant")
@@ -203,6 +206,30 @@ def item_column(columns: Iterable[str]) -> str | None:
 def is_count(name: str) -> bool:
     """Whether a column says by the last part of its name how much stands behind a score."""
     return plain(name.rpartition(".")[2]) in COUNT_NAMES
+
+
+def are_averages(records: Sequence[Record]) -> bool:
+    """Whether rows sum up many answers each: a score is the share of a whole number in a count that stands beside it.
+
+    >>> are_averages([{"accuracy": 0.45, "total": 100}, {"accuracy": 0.58, "total": 100}])
+    True
+    >>> are_averages([{"accuracy": 0.5, "total": 2}]), are_averages([{"rougeL": 0.4531, "n": 30}])
+    (False, False)
+    """
+    names = dict.fromkeys(name for row in records for name in row)
+    counts = [n for n in names if is_count(n) or {"n", "total"} & {*plain(n.rpartition(".")[2]).split("_")}]
+    scores = [name for name in names if is_called_score(name.rpartition(".")[2])] if counts else []
+    for count, score in product(counts, scores):
+        cells = [(as_number(row.get(count)) or 0.0, cell_of(row.get(score))) for row in records]
+        shares = [(n, cell.number * n / (100 if cell.percent else 1)) for n, cell in cells if cell is not None]
+        many = len(shares) == len(cells) and all(n > MANY_ITEMS**2 and n % 1 == 0 for n, _ in shares)
+        if (
+            many
+            and all(0 <= k <= n and abs(k - round(k)) < _NEAR for n, k in shares)
+            and any(0 < k < n for n, k in shares)
+        ):
+            return True
+    return False
 
 
 def _weight_of_system(name: str) -> float:

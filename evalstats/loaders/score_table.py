@@ -23,6 +23,7 @@ from evalstats.loaders.published_columns import (
     SUMMARISED,
     PublishedColumns,
     ScoreColumns,
+    are_averages,
     cell_of,
     count_of,
     is_absent,
@@ -153,12 +154,16 @@ def board_in(document: object) -> Sequence[Record]:
     if len(inner) > 1 and all(inner.values()) and 2 * sum(map(names_a_model, inner)) > len(inner):
         boards = [{"model": name, **row} for name, row in inner.items()]
         return boards if item_column(tuple(boards[0])) is None else []
-    for name in filter(holds_systems, members):
+    for name in members:
         rows = {whose: flat(flat(as_dict(row))) for whose, row in as_dict(members[name]).items()}
         usual = next(iter(Counter(name for row in rows.values() for name in row).most_common(1)), ("", 0))[0]
         rows = {whose: row for whose, row in rows.items() if usual in row}
-        cells = [value for row in rows.values() for value in row.values()]
-        if len(rows) > 1 and len(cells) > len(rows) and all(type(cell) in {int, float} for cell in cells):
+        if holds_systems(name):
+            cells = [value for row in rows.values() for value in row.values()]
+            fits = len(cells) > len(rows) and all(type(cell) in {int, float} for cell in cells)
+        else:
+            fits = are_averages([*rows.values()])
+        if len(rows) > 1 and fits:
             return [{"model": whose, **row} for whose, row in rows.items()]
     # Two groups of a test, among what was tested of them.
     alike: dict[tuple[str, ...], list[str]] = {}

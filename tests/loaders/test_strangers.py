@@ -629,3 +629,24 @@ def test_the_right_answer_is_no_model(tmp_path: Path) -> None:
     rows = [f"{k},{'yes' if k % 3 else 'no'},{k % 2}" for k in range(30)]
     path.write_text("\n".join(["id,ground_truth,correct", *rows]))
     assert "model=ground_truth" not in told(read(path, question="compare"))
+
+
+def test_a_share_of_a_count_beside_it_is_an_average_and_no_item(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    techniques = {"plain": 45, "few-shot": 58, "steps": 65}
+    results = {
+        name: {"technique": name, "accuracy": k / 100, "correct": k, "total": 100} for name, k in techniques.items()
+    }
+    path.write_text(json.dumps({"about": {"model": "gpt-4o"}, "results": results}))
+    found = es.score(read(path, question="score"), metric="accuracy").to_frame()
+    assert {*found["system"]} == {*techniques}
+    assert [*found["n_items"]] == [100] * 3
+
+
+def test_scores_of_what_may_be_a_part_of_a_benchmark_are_asked_about(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"{side},part {k},{50 + 3.1 * k:.1f},{20 + 2.7 * k:.1f}" for side in SIDES for k in range(5)]
+    path.write_text("\n".join(["Model,Task,F1 Score,Exact Match", *rows]))
+    said = refused_of(path)
+    assert "--map item=Task" in said
+    assert "If it holds published scores: --input-format score-table --map model=Model --map task=Task" in said
