@@ -279,7 +279,8 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
     found |= frozenset({"model_a", "model_b"} if "loser" in found else ())
     if map_.columns.keys() | constants.keys() and not found >= {"model_a", "model_b"} and not is_event(found):
         missing = next(name for name in ("model_a", "model_b") if name not in found)
-        raise InputError(f"no column names {missing}; name it: {Option('map', blank='COLUMN', of=missing)}")
+        one = f"or for all votes {Option('map', '@NAME', of=missing)}"
+        raise InputError(f"no column names {missing}; name it: {Option('map', blank='COLUMN', of=missing)}, {one}")
 
     left_out = SkippedRows()
 

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import polars as pl
 
 from evalstats.errors import InputError, Option
-from evalstats.grammar import comma_list
+from evalstats.grammar import and_list, comma_list
 from evalstats.loaders.arena_cells import labelled, sides_of
 from evalstats.loaders.arena_records import Tally
 from evalstats.loaders.arena_rows import winners_of
@@ -203,13 +203,13 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
         fits = look.assigned(asked, None if map_ == ColumnMap() else map_)
         best = [[*named_otherwise(map_), *each.options] for each in fits if not (each.lacks or each.published)]
         calls = [_as_call([*options, *_one_model(ColumnMap.from_options(options), columns)]) for options in best]
-        shown = (
-            f"These may fit: {'; or: '.join(calls[:2])}" if calls else f"Name them: {_as_call(NOTHING_FITS.options)}"
-        )
+        open_ = fits[0] if fits[0].lacks else NOTHING_FITS
+        shown = f"These may fit: {'; or: '.join(calls[:2])}" if calls else f"Name them: {_as_call(open_.options)}"
         if "score=COLUMN" in fits[0].options and (offer := metric_offered(look, asked)):
             shown = f"No column looks like a score; {offer}"
+        roles = OF_VOTES if asked.question == "arena" else ("item", "score")
         raise InputError(
-            f"it is not sure which columns of this table are item and score; it has {comma_list(columns, 12)}. {shown}"
+            f"it is not sure which columns of this table are {and_list(roles)}; it has {comma_list(columns, 12)}. {shown}"
         )
     taken = [option for option in named_otherwise(found) if option not in named_otherwise(map_)]
     alone = _one_model(found, columns)
@@ -217,6 +217,7 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
     said = f"the table is read as {_as_call(taken)}; give others if its columns mean something else"
     if {*OF_VOTES} & {*found.columns}:
         named: dict[str, Any] = {name: sources[0] for name, sources in found.columns.items()}
+        named |= {name: f"@{value}" for name, value in found.constants.items()}
         data = from_votes(table, **named)
     else:
         apart = _CALLED if found.makes("item") and not map_.makes("item") else ""
@@ -449,7 +450,8 @@ def from_votes(
         A pandas, Polars, pyarrow or DuckDB table, lazy or not, or a dict of columns.
     winner, model_a, model_b
         Names of the columns that hold who won and the models on the two sides. A winner may be given as "model_a",
-        "left", "tie", "tie (bothbad)", "both_bad", "A>>B", ..., or as the name of one of the two models.
+        "left", "tie", "tie (bothbad)", "both_bad", "A>>B", ..., or as the name of one of the two models. `"@NAME"` is one
+        model on that side in all votes.
     arena
         What to call the votes.
     setting
@@ -492,6 +494,8 @@ def from_votes(
         in_standard_columns(table, {"model_a": loser, "model_b": winner}, "comparisons")
         table = table.with_columns(**sides_of(table[winner], table[loser])).drop(loser)
         model_a, model_b = "model_a", "model_b"
+    one = [side for side in (model_a, model_b) if side.startswith("@") and side not in table.columns]
+    table = table.with_columns(pl.lit(side[1:]).alias(side) for side in one)
     labels = {model_a: "a", model_b: "b", **(labels or {})}  # a side may be called as its column
     renamed = in_standard_columns(
         table, {"model_a": model_a, "model_b": model_b, "winner": winner, **columns}, "comparisons", ("winner",)

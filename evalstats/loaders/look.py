@@ -15,7 +15,7 @@ import msgspec
 import polars as pl
 
 from evalstats.errors import InputError, Option, UnreadableFileError, together
-from evalstats.grammar import and_list, comma_list
+from evalstats.grammar import and_list, comma_list, has_have
 from evalstats.loaders.base import PARQUET_FAULTS, Head
 from evalstats.loaders.binder import LOOKED_AT, NOTHING_FITS, TOGETHER, Assignment, as_options, assigned, thinned
 from evalstats.loaders.blocks import EACH, SHOWN_COLUMNS, flat, listings, oriented, rows_at, seen
@@ -24,7 +24,7 @@ from evalstats.loaders.expressions import forecast_among
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
 from evalstats.loaders.parquet_sizes import row_groups, rows_at_once
 from evalstats.loaders.published_columns import has_items_across, is_absent
-from evalstats.loaders.roles import ROLES, SURE, is_called_score, words_of
+from evalstats.loaders.roles import CALLED, ROLES, SURE, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn
 from evalstats.loaders.values import as_dict, as_list, as_number, dicts
 from evalstats.regular import open_regular
@@ -385,14 +385,19 @@ def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best
 
 def _without(missing: Sequence[str], columns: Sequence[str], rows: Sequence[Record]) -> str:
     """Say which roles no column has, and what a reader must do who has answers and no scores of them."""
+    roles = [ROLES[role] for role in ("score", "winner") if role in missing]
+    called = [name for name in columns if any(role.weight(words_of(name)) >= CALLED for role in roles)]
+    empty = [name for name in called if all(is_absent(row.get(name)) for row in rows)]
+    blank = f"{and_list(empty)} {has_have(len(empty))} no value in any row"
+    if "winner" in missing and empty:
+        return f". But {blank}"
+    if "model_a" in missing:
+        return f". But no column names the two sides; one name for all votes is {Option('map', '@NAME', of='model_a')}"
     if "score" not in missing:
         return f". But no column is plainly the {' or the '.join(missing)}"
-    empty = [name for name in columns if is_called_score(name) and all(is_absent(row.get(name)) for row in rows)]
-    graded = (
-        name for name in columns if is_called_score(name) and all(_GRADE.fullmatch(str(row.get(name))) for row in rows)
-    )
+    graded = (name for name in called if all(_GRADE.fullmatch(str(row.get(name))) for row in rows))
     if not empty and (grade := next(graded, None)) is not None:
         means = "a TOML file with [values.score] and a line for each letter, as A = 4"
         return f". {Option('map', grade, of='score')} holds letters; say what each stands for in {means}"
-    none = f"{and_list(empty)} has no value in any row" if empty else "no column looks like a score"
+    none = blank if empty else "no column looks like a score"
     return f". But {none} (a number, right or wrong, pass or fail): name it, or score the answers first"

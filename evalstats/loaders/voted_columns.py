@@ -1,13 +1,15 @@
 """Columns of votes in a table that nobody declared: two sides and who won, by their names and by what their cells say."""
 
+import re
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Final, cast
 
 from evalstats.loaders.arena_cells import labelled
-from evalstats.loaders.roles import ANSWERS, ASKED, JUDGES, ROLES, are_sides
+from evalstats.loaders.roles import ANSWERED, ANSWERS, ASKED, JUDGES, ROLES, are_sides
 from evalstats.loaders.sampled_column import ID_CHARS, MOST_OF_ONE, MOST_SIDES, SampledColumn, is_score
 
+_SIDES: Final = frozenset({"model_a", "model_b"})
 # A column that is not called like a winner says who won where either side did.
 _EITHER_WINS: Final = frozenset({"a", "b"})
 # What may be answered is no side of a vote.
@@ -22,7 +24,8 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | No
     """Return how a table of votes is read, by the names of its two sides and who won, or by what the cells say; None for none.
 
     It is sure where systems meet again and again, and each cell of a column that is called like it says who won. Where
-    that is not sure, and no column has the usual name of a winner, only a question about votes takes one for it (`of_votes`).
+    that is not sure, and no column has the usual name of a winner, only a question about votes takes one for it (`of_votes`),
+    and is told what is lacking (`model_a=COLUMN`).
 
     >>> rows = [{"prompt": f"q{k}", "old_vs_new": ("old", "new", "tie")[k % 3]} for k in range(9)]
     >>> votes_in([SampledColumn(name, rows) for name in rows[0]], of_votes=True)
@@ -42,7 +45,8 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | No
         if c.cells and c.scored < 1 and c.chars < ID_CHARS and _OPTIONS.isdisjoint(c.tokens)
         if (ANSWERS | JUDGES).isdisjoint(c.tokens) or (c.holds_models and JUDGES.isdisjoint(c.tokens))
     ]
-    for pair in combinations(names, 2):
+    # What bears the names of the roles comes before what is like them.
+    for pair in sorted(combinations(names, 2), key=lambda pair: frozenset(c.words for c in pair) != _SIDES):
         if not are_sides(*(column.words for column in pair)):
             continue
         ends = [column.words.rpartition("_")[2] for column in pair]
@@ -51,7 +55,8 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | No
         # Which answer is right is no vote.
         others = [column for column in others if {"correct", "gold", "expected", "truth"}.isdisjoint(column.tokens)]
         called = [column for column in others if column.named("winner")]
-        winner = max(called, key=lambda c: c.named("winner"), default=None)
+        ranks = [(-c.named("winner"), len(c.tokens)) for c in called]
+        winner = called[ranks.index(min(ranks))] if called else None
         # Two answers to choose from differ from row to row, and which of them is right is no vote.
         met = pair[0].levels | pair[1].levels
         systems = 3 * len(met) <= len(pair[0].values) and not any(map(is_score, met))
@@ -61,6 +66,7 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | No
             won = winner.source if winner is not None else f"{scores[0][0].source}>{scores[1][0].source}"
             options = [f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *beside]
             plainly = winner in called and ANSWERS.isdisjoint(winner.tokens) and bool(_outcomes(winner, pair))
+            plainly = plainly and ranks.count(min(ranks)) == 1
             is_sure = systems and plainly and all(c.is_complete for c in pair)
             if of_votes or is_sure or winner is None or winner.named("winner") == 1:
                 return options, is_sure
@@ -73,12 +79,27 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | No
                 options = [f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *beside]
                 return options, False
     # The only two names that a column of winners has are the sides that no column names.
-    for winner in (column for column in names if of_votes and (column.named("winner") == 1 or "vs" in column.tokens)):
-        sides = sorted(level for level in winner.levels if not (is_score(level) or labelled(level, "", "").outcome))
-        if len(sides) == 2:
+    called = [column for column in names if column.named("winner") == 1 or "vs" in column.tokens]
+    answered = _answered(columns)
+    for winner in called if of_votes else ():
+        won = sorted(level for level in winner.levels if not (is_score(level) or labelled(level, "", "").outcome))
+        sides = won if len(won) == 2 else answered if {*won} <= {*answered} else []
+        if sides:
             options = [f"model_a=@{sides[0]}", f"model_b=@{sides[1]}", f"winner={winner.source}", *beside]
-            return options, winner.is_complete
-    return None
+            return options, winner.is_complete and sides == won
+    called += [column for column in names if _outcomes(column, (column, column)) >= _EITHER_WINS]
+    told = called[0].source if called else "COLUMN"
+    return (["model_a=COLUMN", "model_b=COLUMN", f"winner={told}", *beside], False) if of_votes else None
+
+
+def _answered(columns: Sequence[SampledColumn]) -> list[str]:
+    """Return the two words in which the names of the only two columns of answers differ; nothing where they are A and B."""
+    answers = [c for c in columns if not ANSWERED.isdisjoint(c.tokens)]
+    if len(answers) != 2 or are_sides(answers[0].words, answers[1].words):
+        return []
+    words = [{*re.findall(r"[^\W_]+", c.name)} for c in answers]
+    apart = [[*(one - other)] for one, other in permutations(words)]
+    return [word for each in apart for word in each] if all(len(each) == 1 for each in apart) else []
 
 
 def _outcomes(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn], *, by_name: bool = False) -> set[str]:

@@ -106,6 +106,43 @@ def test_two_whom_only_the_winner_names_are_the_sides(tmp_path: Path) -> None:
         read(path, question="arena")
 
 
+@pytest.mark.parametrize(
+    ("columns", "row", "said"),
+    [
+        (
+            "id,Base Answer,DPO Answer,Winner (Judge)",
+            "{0},x,y,Tie",
+            "model_a=@Base --map model_b=@DPO --map 'winner=Winner",
+        ),
+        ("id,response_ru,response_en,quality_score,Winner", "{0},x,y,,", "Winner has no value in any row"),
+        ("battle_id,D1", "{0},{1}", "winner=D1. But no column names the two sides; one name for all votes is"),
+    ],
+    ids=["sides of answers", "blank", "no sides"],
+)
+def test_who_asks_about_votes_is_told_of_sides_and_winner(tmp_path: Path, columns: str, row: str, said: str) -> None:
+    assert said in refused(
+        tmp_path / "v.csv", columns, [row.format(k, "AB"[k % 2]).split(",") for k in range(12)], "arena"
+    )
+
+
+def test_the_names_of_the_roles_come_before_what_is_like_them(tmp_path: Path) -> None:
+    columns = "a_ok,b_ok,part.case.winner,winner,model_a,model_b"
+    rows = [f"{k}f,{k}g,tie,{'AB'[k % 2]},old,new" for k in range(12)]
+    names = columns.split(",")
+    best = assigned(
+        names, [dict(zip(names, row.split(","), strict=True)) for row in rows], AskedNames(question="arena")
+    )
+    assert best[0].options == ("model_a=model_a", "model_b=model_b", "winner=winner")
+
+
+def test_sides_that_no_column_names_are_offered_in_memory_as_they_are_called(tmp_path: Path) -> None:
+    frame = {"id": [1, 2, 3], "Old answer": ["x"] * 3, "New answer": ["y"] * 3, "winner": ["A", "B", "tie"]}
+    with pytest.raises(InputError, match=r"model_a, model_b and winner.*model_a='@Old', model_b='@New'"):
+        es.arena(frame)
+    votes = es.from_votes(frame, model_a="@Old", model_b="@New").comparisons
+    assert votes.select("model_a", "model_b", "outcome").row(1) == ("Old", "New", "b")
+
+
 def test_more_and_less_are_who_won(tmp_path: Path) -> None:
     path = tmp_path / "v.csv"
     path.write_text("text.1.by,text.2.by,rating\n" + "".join(f"x,y,{'<>='[k % 3]}\n" for k in range(12)))
