@@ -1,7 +1,10 @@
 """Tables of ratings as `EvalData`: one row for each rating, or one for each thing with a column for each rater."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import product
 from os import PathLike
 from pathlib import Path
 from typing import cast
@@ -11,9 +14,10 @@ import polars as pl
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import read_head
-from evalstats.loaders.binder import assigned, thinned
+from evalstats.loaders.binder import as_options, assigned, thinned
 from evalstats.loaders.blocks import open_table
 from evalstats.loaders.bound_columns import no_column, surveyed
+from evalstats.loaders.column_map import ROW
 from evalstats.loaders.frames import (
     digest_of_rows,
     in_standard_columns,
@@ -23,8 +27,9 @@ from evalstats.loaders.frames import (
 )
 from evalstats.loaders.registry import list_files, read, sniffed
 from evalstats.loaders.roles import ROLES, SCORERS, SURE, names_a_judge, names_a_model, words_of
-from evalstats.loaders.sampled_column import AskedNames
+from evalstats.loaders.sampled_column import NAME_CHARS, AskedNames, SampledColumn
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
+from evalstats.schema.columns import KEYS, is_answer
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import names_of
 from evalstats.schema.tables import as_polars, check_table, levels_of
@@ -34,6 +39,8 @@ _NAMES = frozenset({"task", "item", "variant", "model", "run", "rater"})
 # Who rated, where a column of ratings is named so and is no judge's.
 _PEOPLE = frozenset({"human", "humans", "person", "expert", "annotator"})
 _MOST_LABELS = 20
+# So many columns of a role are tried, and so many maps.
+_TRIED, _MOST_MAPS = 3, 200
 # Words for the steps of a scale, the lowest first.
 _STEPS = (
     "very poor, poor, fair, good, very good, excellent",
@@ -62,8 +69,9 @@ def from_ratings(
     frame
         A pandas, Polars, pyarrow or DuckDB table, lazy or not, or a dict of columns.
     item, rater, value
-        Columns with what was rated, who rated it, and the rating, a number or a label; by themselves those called so (the rating
-        also label), else the one column with another name for it (`question_id`, `annotator`, `score`).
+        Columns with what was rated (or ``"#row"``, each row), who rated it, and the rating, a number or a label; by themselves
+        those called so (the rating also label), else the one column with another name for it (`question_id`, `annotator`,
+        `score`).
     raters
         Instead of these two: columns that hold one rater's ratings each. An empty cell is no rating.
     humans
@@ -90,8 +98,25 @@ def from_ratings(
     table = as_polars(frame)
     if not table.height:
         raise InputError("the frame holds no rows")
-    people, raters = names_of(humans), names_of(raters)
+    given = {"item": item, "rater": rater, "value": value, **columns}
+    read = partial(_read, raters=names_of(raters), people=names_of(humans), benchmark=benchmark)
+    named = {name: column for name, column in given.items() if column is not None}
+    try:
+        return read(table, named)
+    except InputError as error:
+        if (offer := _offered(table, named, read)) is None:
+            raise
+        raise InputError(f"{str(error).partition('; ')[0]}. These may fit: {as_options(offer)}") from error
+
+
+def _read(
+    table: pl.DataFrame, named: Mapping[str, str], *, raters: Sequence[str], people: Sequence[str], benchmark: str
+) -> EvalData:
+    columns = dict(named)
+    item, rater, value = (columns.pop(role, None) for role in ("item", "rater", "value"))
     item = item or _called(table, "item", "item")
+    if item == ROW:
+        table = table.with_row_index(ROW, offset=1)
     rated: Mapping[str, tuple[str, str]] = {name: (name, "") for name in raters}
     who_rated = (_called(table, role, role) for role in ("rater", "judge"))
     rater = rater or next((name for name in who_rated if name in table.columns), None)
@@ -134,6 +159,41 @@ def from_ratings(
     names = levels_of(ratings["run"])
     counts = {name: (ratings.filter(run=name).height, 0) for name in names}
     return EvalData(ratings=ratings, runs=runs_of_frame(names, benchmark, digest, "ratings", counts))
+
+
+def _offered(
+    table: pl.DataFrame, named: Mapping[str, str], read: Callable[[pl.DataFrame, Mapping[str, str]], EvalData]
+) -> list[str] | None:
+    """Return the shortest map that adds to what is named and by which the table reads, with several raters of most things.
+
+    What was rated, who rated it and the ratings are told by name or by shape: raters and ratings have few levels.
+    """
+    some = table[thinned(range(table.height))]
+    columns = [SampledColumn(name, some.to_dicts()) for name in table.columns if name not in named.values()]
+    items = sorted((c for c in columns if c.as_item), key=lambda c: (-c.as_item, -len(c.levels)))
+    few = [c for c in columns if 1 < len(c.levels) <= _MOST_LABELS and c.chars < NAME_CHARS]
+    labels = [c for c in few if c.is_complete and not (c.scored or is_answer(c.name))]
+    criteria = [c for c in labels if ROLES["metric"].weight(c.words.removesuffix("_id"))]
+    models = [c for c in labels if c.holds_models]
+    others = [c for c in labels if c not in (*criteria, *models)]
+    options = {
+        "item": [*(c.name for c in items[:_TRIED]), ROW],
+        "rater": [c.name for c in sorted(others, key=lambda c: (not c.is_rater, len(c.levels)))],
+        "value": [c.name for c in sorted(few, key=lambda c: -c.named("score"))],
+        **{
+            role: [c.name for c in of] for role, of in (("variant", others), ("criterion", criteria), ("model", models))
+        },
+    }
+    choices = [["", *(names[: _TRIED + 1] if role not in named else ())] for role, names in options.items()]
+    unit = [name for name in KEYS["ratings"] if name != "rater"]
+    for chosen in sorted(product(*choices), key=lambda names: -names.count(""))[1:_MOST_MAPS]:
+        more = {role: name for role, name in zip(options, chosen, strict=True) if name}
+        with suppress(InputError):
+            if len({*more.values()}) == len(more) and read(some, {**named, **more}):
+                raters = read(table, {**named, **more}).ratings.select(pl.col("rater").n_unique().over(unit))
+                if 2 * (raters["rater"] > 1).sum() >= table.height:
+                    return [f"{role}={name}" for role, name in more.items()]
+    return None
 
 
 def _unpivoted(table: pl.DataFrame, rated: Mapping[str, tuple[str, str]]) -> tuple[pl.DataFrame, Mapping[str, str]]:
@@ -303,7 +363,7 @@ def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:
     name = value or _called(table, "score", "value", "label")
     if value is None and name not in table.columns:
         raise InputError(
-            f"no column is called value or label: name that of ratings with {Option('map', blank='COLUMN', of='value')} and that "
+            f"no column is called value or label; name that of ratings with {Option('map', blank='COLUMN', of='value')} and that "
             f"of who rated with {Option('map', blank='COLUMN', of='rater')}; with one column for each rater, "
             f"{Option('raters', blank='COLUMN')}. The table has {', '.join(table.columns)}"
         )

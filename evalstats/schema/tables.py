@@ -505,9 +505,10 @@ def check_key(data: pl.DataFrame, table: TableName, *, source: str = "") -> None
     rows = twice.arg_true()
     first = data.select(key).row(rows[0], named=True)
     named = ", ".join(f"{name}={value!r}" for name, value in first.items() if value not in (None, ""))
+    repeated = " (repetitions by 'trial')" if "trial" in key else ""
     raise InputError(
         f"{where}: {len(rows):,} rows share their key with another row, first row {rows[0]}: {named}; "
-        f"a row is named by {', '.join(key)}: drop the copies or tell them apart (repetitions by 'trial')"
+        f"a row is named by {', '.join(key)}: drop the copies or tell them apart{repeated}"
     )
 
 

@@ -155,3 +155,42 @@ def test_a_column_called_like_what_raters_make_is_kept_beside_them(name: str) ->
     data = from_ratings(wide, raters=["ann", "bob"], humans=["ann", "bob"])
     assert data.ratings["rater"].unique().sort().to_list() == ["ann", "bob"]
     assert data.ratings[f"source_{name}"].to_list() == ["x", "y"] * 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "raters", "offer"),
+    [
+        (
+            "art_id,ann,criteriaID,annotation",
+            {},
+            "item=art_id rater=ann value=annotation criterion=criteriaID",
+        ),
+        ("art_id,rater,style,score", [], "variant=style"),
+        ("art_id,human_score,style,judge_score", ["human_score", "judge_score"], "variant=style"),
+    ],
+    ids=["by shape", "a version of what is rated", "beside columns of raters"],
+)
+def test_what_a_table_of_ratings_lacks_is_offered_and_works(columns: str, raters: Sequence[str], offer: str) -> None:
+    keys = [(art, rater, style) for art in range(20) for rater in ("Ann. 1", "Ann. 2") for style in ("short", "plain")]
+    rows = [(art, 1 + art % 3 if raters else rater, style, 1 + (art + len(style)) % 4) for art, rater, style in keys]
+    rows = rows if not raters else [row for row, key in zip(rows, keys, strict=True) if key[1] == "Ann. 1"]
+    table = pl.DataFrame(rows, columns.split(","), orient="row")
+    with pytest.raises(InputError) as error:
+        from_ratings(table, raters=raters)
+    options = offer.split()
+    assert str(error.value).endswith(f". These may fit: {' '.join(f'--map {option}' for option in options)}")
+    named = dict(option.split("=") for option in options)
+    item, rater, value = (named.pop(role, None) for role in ("item", "rater", "value"))
+    read = from_ratings(table, item=item, rater=rater, value=value, raters=raters, **named)
+    assert read.ratings.height == 80
+
+
+def test_ratings_that_nothing_tells_apart_are_offered_no_map() -> None:
+    rows = {"id": [1, 1, 2, 2], "rater": ["ann"] * 4, "score": [1, 2, 1, 1]}
+    with pytest.raises(InputError, match=r"share their key .*drop the copies or tell them apart$"):
+        from_ratings(rows)
+    # Rows side by side may each be one thing.
+    wide = {"question": ["q", "q", "p"], "human": [1, 0, 1], "judge": [1, 1, 1]}
+    with pytest.raises(InputError, match="These may fit: --map 'item=#row'"):
+        from_ratings(wide, raters=["human", "judge"])
+    assert from_ratings(wide, item="#row", raters=["human", "judge"]).ratings["item"].to_list() == [*"123123"]

@@ -260,7 +260,7 @@ def _one_criterion(frame: pl.DataFrame, criterion: str | None) -> tuple[pl.DataF
     if criterion is None and len(there) > 1:
         named = ", ".join(name or repr(name) for name in there)
         raise InputError(
-            f"ratings are of {len(there)} criteria: {named}; choose one with {Option('criterion', blank='NAME')}"
+            f"ratings are of {len(there)} criteria: {named}; choose one, as in {Option('criterion', there[-1])}"
         )
     if criterion is not None and criterion not in there:
         raise InputError(unknown_name(criterion, there, what="criterion"))

@@ -239,7 +239,7 @@ def test_a_judge_no_better_than_chance_stands_as_nobody() -> None:
 
 def test_a_table_without_ratings_says_what_would_hold_them() -> None:
     with pytest.raises(
-        InputError, match=r"no column is called value or label: .*value=COLUMN.*\. The table has id, x$"
+        InputError, match=r"no column is called value or label; .*value=COLUMN.*\. The table has id, x$"
     ):
         es.from_ratings({"id": [1], "x": [2]}, item="id")
 
