@@ -487,11 +487,6 @@ class _Reading:
                 unit_range = (declared["low"], declared["high"]) == (0.0, 1.0)
                 is_binary = low <= high and seen["kind"] == "binary" and unit_range and declared["kind"] != "ordinal"
                 rows.append({**declared, "kind": "binary" if is_binary else declared["kind"]})
-        headlines: dict[object, Row] = {}
-        for row in rows:
-            headlines.setdefault(row["benchmark"], row)
-        for row in headlines.values():
-            row["primary"] = True
         return [
             *self._own_metrics.values(),
             *(row for row in rows if (row["benchmark"], row["metric"]) not in self._own_metrics),

@@ -234,6 +234,7 @@ def test_several_metrics_of_a_sample_are_several_rows(tmp_path: Path) -> None:
         sample("q1", 0.1, evaluation_result_id="x:y"),
     ]
     data = es.read(tree(tmp_path, log(result(), result("law", 0.3, "law.f1", metric_config=f1)), samples))
+    assert not data.metrics["primary"].any()
     assert data.outcomes.select("metric", "trial", "score").rows() == [
         ("accuracy", 0, 1.0),
         ("f1", 0, 0.25),

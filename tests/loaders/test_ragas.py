@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from evalstats import compare
+from evalstats import compare, score
 from evalstats import read as read_files
+from evalstats.analysis.score.result import Scores
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.formats.ragas import FORMAT
@@ -49,6 +50,16 @@ def load(path: Path) -> EvalData:
     return read_source(FORMAT, with_digest(Source(path=path)))
 
 
+def test_no_metric_of_several_is_the_headline(tmp_path: Path) -> None:
+    """Faithfulness has one score and the others two: each is shown, and named where it rests on few items."""
+    path = write_csv(tmp_path / "gpt-x.csv", [row(0), row(1, "", 1.0)])
+    shown = score(load(path))
+    assert isinstance(shown, Scores)
+    assert {each.metric: each.n_items for each in shown.rows} == {"faithfulness": 1, "answer_relevancy": 2}
+    few = next(note.text for note in shown.document().notes if note.text.startswith("Fewer"))
+    assert few.endswith(": answer_relevancy (2) and faithfulness (1)")
+
+
 def test_rows_of_a_table(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "gpt-x.csv", [row(0), row(1, "", 1.0)])
     found = sniffed(read_head(path))[0]
@@ -64,7 +75,7 @@ def test_rows_of_a_table(tmp_path: Path) -> None:
     (run,) = data.runs.to_dicts()
     assert (run["harness"], run["n_scored"], run["n_error"], run["n_unscored"]) == ("Ragas", 3, 0, 1)
     assert data.metrics.select("metric", "kind", "higher_is_better", "primary").rows() == [
-        ("faithfulness", "bounded", True, True),
+        ("faithfulness", "bounded", True, False),
         ("answer_relevancy", "bounded", True, False),
     ]
     assert [problem.message.partition(":")[0] for problem in data.problems] == [

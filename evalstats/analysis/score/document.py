@@ -149,11 +149,8 @@ def _of_several(result: Scores) -> Document:
         for note, rows in _grouped(said)
     )
     if len(few) > 1:
-        same = len({row.name for row in few}) == 1
-        which = dict.fromkeys(
-            f"{row.benchmark if same else f'{row.name} on {row.benchmark}'} ({row.n_items})" for row in few
-        )
-        text = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {and_list([*which], 3)}"
+        which = [f"{name} ({row.n_items})" for name, row in zip(_apart(few), few, strict=True)]
+        text = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {and_list(which, 3)}"
         notes = (Note(kind="few", text=text), *notes)
     where = placed(first.benchmark) if len({row.benchmark for row in result.rows}) == 1 else " on several benchmarks"
     what = f" in {first.metric}" if len(scales) == 1 else ""
@@ -198,9 +195,19 @@ def _grouped(pairs: Iterable[tuple[Key, Score]]) -> list[tuple[Key, list[Score]]
 
 
 def _names(rows: Sequence[Score]) -> str:
-    """Name the systems, with their benchmarks where one stands there several times."""
-    names = list(dict.fromkeys(row.name for row in rows))
-    return and_list(names if len(names) == len(rows) else [f"{row.name} on {row.benchmark}" for row in rows], 3)
+    return and_list(_apart(rows), 3)
+
+
+def _apart(rows: Sequence[Score]) -> list[str]:
+    """Name scores by the least that tells them apart: the system, the benchmark, the metric, or two of these."""
+    ways = [
+        [row.name for row in rows],
+        [row.benchmark for row in rows],
+        [row.metric for row in rows],
+        [f"{row.name} on {row.benchmark}" for row in rows],
+        [f"{row.name} in {row.metric}" for row in rows],
+    ]
+    return next((names for names in ways if len({*names}) == len(rows)), ways[-1])
 
 
 def _digits(result: Score) -> int:

@@ -76,7 +76,6 @@ def _rows(rows: list[Row], file: FormatFile[Row]) -> tuple[list[Row], pl.Series]
 
 def _metrics(_: Sequence[Row], file: FormatFile[Row]) -> dict[str, str]:
     metrics = cast("list[str]", file.kept["metrics"])
-    file.metric(metrics[0], primary=True)
     return {name: name for name in metrics}
 
 
