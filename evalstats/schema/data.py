@@ -1,5 +1,6 @@
 """The six tidy tables, checked and held together: `EvalData`, what makes one of a table, and several into one."""
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -253,6 +254,11 @@ class EvalData:
         wanted = set(runs)
         kept = [place for place, run in enumerate(self.runs["run"].to_list()) if run in wanted]
         return self.runs if len(kept) == self.runs.height else self.runs[kept]
+
+    def column_maps(self, runs: Iterable[str]) -> list[dict[str, Any]]:
+        """Return the maps by which tables of one's own were read, of some runs: `columns` by role, `rows` where they lie."""
+        configs = self.rows_of_runs(runs)["config"].drop_nulls().unique().sort().to_list()
+        return [found for config in configs if isinstance((found := json.loads(config)).get("columns"), dict)]
 
     def factor_names(self, runs: pl.Series | None = None) -> dict[str, str]:
         """Map the sources' own names of standard columns to those columns (`dimension` to `scenario`), of some runs or all."""

@@ -90,6 +90,7 @@ HIGHER = [
     "hallucination_detection_accuracy", "error_recovery", "jailbreak_resistance", "neg_mse", "negative_rmse", "auc",
     "bleu", "rouge", "pass@1", "truthful", "faithfulness", "timeliness", "log_likelihood", "quality",
     "refusal_accuracy", "robustness", "defense_rate", "acc_norm", "coherence", "unbiased", "lossless",
+    "bug_resolved", "fail_to_pass",
 ]  # fmt: skip
 
 

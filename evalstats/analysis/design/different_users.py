@@ -1,10 +1,8 @@
 """Systems on different users or items: whether their rows are anybody's pairs, and what it is that they do not share."""
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import polars as pl
@@ -41,7 +39,7 @@ def numbers_its_rows(data: EvalData, runs: Sequence[str]) -> bool:
 
     Where each column is a model, a row is an item of all of them.
     """
-    maps = _column_maps(data, runs)
+    maps = [map_["columns"] for map_ in data.column_maps(runs)]
     return any(columns.get("item") == ["#row"] and columns.get("model") != ["#columns"] for columns in maps)
 
 
@@ -134,16 +132,9 @@ def rows_may_align(table: ScoreTable) -> tuple[Note, ...]:
     return (Note(kind="choice", text="Rows are numbered by their place and not paired", remedy=remedy, caution=False),)
 
 
-def _column_maps(data: EvalData, runs: Sequence[str]) -> list[Mapping[str, object]]:
-    configs = data.rows_of_runs(runs)["config"].drop_nulls().unique().sort().to_list()
-    found = [json.loads(config).get("columns") for config in configs]
-    return [cast("Mapping[str, object]", columns) for columns in found if isinstance(columns, Mapping)]
-
-
 def _item_columns(data: EvalData, runs: Sequence[str]) -> list[str]:
     """Return the columns that items were read from, in plain words."""
-    maps = _column_maps(data, runs)
-    return [plain(str(name)) for columns in maps for name in cast("list[object]", columns.get("item", []))]
+    return [plain(name) for map_ in data.column_maps(runs) for name in map_["columns"].get("item", ())]
 
 
 @record

@@ -48,16 +48,18 @@ class Metric(MetricFacts):
     cautions: tuple[Note, ...] = ()
 
 
-def direction_of(name: str, *, declared: bool | None) -> tuple[bool, Direction]:
-    """Return whether more is better, and how that is known.
+def direction_of(name: str, *, declared: bool | None, of: Sequence[str] = ()) -> tuple[bool, Direction]:
+    """Return whether more is better, and how that is known; `of` is what else names what was scored.
 
     >>> [direction_of(name, declared=None) for name in ("wer ↓", "wer", "score")]
     [(False, 'declared'), (True, 'asked'), (True, 'assumed')]
+    >>> [direction_of(name, declared=None, of=["attacks", "attack_id"]) for name in ("success", "detected")]
+    [(True, 'asked'), (True, 'assumed')]
     """
     said = direction_in_name(name) if declared is None else declared
     if said is not None:
         return bool(said), "declared"
-    return True, "asked" if suggests_lower(name) else "assumed"
+    return True, "asked" if suggests_lower(" ".join((*of, name))) else "assumed"
 
 
 def direction_notes(direction: str) -> tuple[Note, ...]:
@@ -81,8 +83,12 @@ def open_direction(name: str) -> str:
 
     >>> print(open_direction("jailbroken"))
     the name 'jailbroken' suggests that lower is better, and nothing declares it
+    >>> print(open_direction("success"))
+    the names of the items suggest that lower is better in 'success', and nothing declares it
     """
-    return f"the name {name!r} suggests that lower is better, and nothing declares it"
+    own = f"the name {name!r} suggests that lower is better"
+    theirs = f"the names of the items suggest that lower is better in {name!r}"
+    return f"{own if suggests_lower(name) else theirs}, and nothing declares it"
 
 
 def how_to_declare(name: str, scale: str) -> str:
@@ -381,7 +387,10 @@ def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str, co
         seen = _kind_seen(scores)
         counted = kind in ("binary", "proportion") or _counts_successes(rows)
         kind = "proportion" if seen == "bounded" and counted else seen
-    better, direction = direction_of(name, declared=declared.get("higher_is_better"))
+    # What rows and items are called says whose success a success is.
+    maps = data.column_maps(levels_of(rows["run"]))
+    of = [name for map_ in maps for name in (map_.get("rows") or "", *map_["columns"].get("item", ()))]
+    better, direction = direction_of(name, declared=declared.get("higher_is_better"), of=of)
     return Metric(
         benchmark=benchmark,
         name=name,

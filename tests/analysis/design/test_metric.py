@@ -1,5 +1,6 @@
 """Scale, direction and codes of a metric in every answer: what is declared wins, what is not is asked about or refused."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,16 @@ def test_a_name_that_suggests_lower_is_asked_about_and_nobody_is_called_better()
     assert not found.at_margin.noninferior
     assert "nothing declares it" in found.verdict_reason
     assert "nothing declares it" in found.summary()
+
+
+@pytest.mark.parametrize(("item", "rows"), [("attack_id", "runs"), ("id", "attacks")])
+def test_what_succeeds_may_be_what_the_rows_are_called(tmp_path: Path, item: str, rows: str) -> None:
+    for side, n in (("undefended", 20), ("defended", 4)):
+        records = [{item: f"A{k}", "success": k < n} for k in range(24)]
+        (tmp_path / f"{side}.json").write_text(json.dumps({rows: records, "total": 24}))
+    found = es.compare(es.read(tmp_path), "undefended", "defended")
+    assert (found.direction, found.verdict) == ("asked", "inconclusive")
+    assert "the names of the items suggest that lower is better in 'success'" in found.summary()
 
 
 @pytest.mark.parametrize("rule", ["worse", "inconclusive", "not-noninferior"])
