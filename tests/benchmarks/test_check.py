@@ -61,9 +61,11 @@ def test_nothing_is_reported_where_all_is_as_stored(monkeypatch):
 
 def test_a_made_regression_fails_the_check(monkeypatch, capsys):
     monkeypatch.setattr(checks, "measure", quick_rows(ratio=0.5))
+    monkeypatch.setattr(commands, "measure", lambda *_: {"seconds": 1000.0, "floor_seconds": 1.0})
     monkeypatch.setattr("sys.argv", ["benchmarks", "--check"])
     assert program.main() == 1
     said = capsys.readouterr().err
+    assert all(f"{name}: slower" in said for name in commands.QUICK)
     assert all(f"{case.name} at" in said for case in QUICK)
 
 
