@@ -432,6 +432,7 @@ def undeclared_dependence(
 _SHUFFLED = 100_000
 # Cells and values must be so many times fewer than items.
 _SPARED = 20
+_CELLS_AT_ONCE = 10_000  # of shuffles that are added up together, in the processor's cache
 
 
 def _permuted_effects(
@@ -442,17 +443,22 @@ def _permuted_effects(
     counts = _counts_of_values(residuals, columns) if residuals.size > _SHUFFLED else None
     if counts is not None:
         return _dealt_effects(*counts, float(np.square(residuals).sum()), starts, rng, draws)
-    # One bincount serves all factors: their levels are numbered through.
+    # One bincount serves all factors and some draws: their levels are numbered through.
     levels = np.concatenate([codes + start for (codes, _), start in zip(columns, starts[:-1], strict=True)])
     effects = np.empty((1 + draws, len(columns)))
     total = float(np.square(residuals).sum())
     permuted = residuals.copy()
-    of_each = np.empty((len(columns), residuals.size))
-    for draw in range(1 + draws):
-        of_each[:] = permuted
-        sums = np.bincount(levels, weights=of_each.ravel())
-        effects[draw] = np.add.reduceat(np.square(sums), starts[:-1]) / total
-        rng.shuffle(permuted)
+    at_once = min(1 + draws, max(1, _CELLS_AT_ONCE // levels.size))
+    of_each = np.empty((at_once, len(columns), residuals.size))
+    places = levels + starts[-1] * np.arange(at_once)[:, np.newaxis]
+    for first in range(0, 1 + draws, at_once):
+        rows = of_each[: 1 + draws - first]
+        for row in rows:
+            row[:] = permuted
+            rng.shuffle(permuted)
+        sums = np.bincount(places[: len(rows)].ravel(), weights=rows.ravel(), minlength=len(rows) * starts[-1])
+        squares = np.square(sums).reshape(len(rows), -1)
+        effects[first : first + len(rows)] = np.add.reduceat(squares, starts[:-1], axis=1) / total
     return effects
 
 
