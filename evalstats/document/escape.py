@@ -232,7 +232,7 @@ def cell_width(text: str) -> int:
     >>> cell_width("abc"), cell_width("模型"), cell_width("e\u0301")
     (3, 4, 1)
     """
-    return sum(_cells(character) for character in text)
+    return len(text) if text.isascii() else sum(map(_cells, text))
 
 
 def _fitting(text: str, width: int) -> str:
