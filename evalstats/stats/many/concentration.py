@@ -11,6 +11,7 @@ FEWEST_UNITS = 5
 # So many numbers at most are summed for the draws; a table with more gets fewer draws.
 _SUMMED, _FEWEST_DRAWS = 100_000_000, 199
 _PLAINLY = 0.2
+_ADDED = 10_000  # items of draws that are summed together
 
 
 @record
@@ -65,24 +66,32 @@ def low_slices(
     whole = values.sum(axis=1)
 
     def statistics(places: npt.NDArray[np.int64]) -> FloatArray:
-        within = np.stack([np.bincount(cell[places], each, minlength=len(held)) for each in values]) @ held
+        """Return the statistics of every row of places, shape (n_rows, n_slices)."""
+        n_rows, n_cells = len(places), len(held)
+        own = (cell[places] + n_cells * np.arange(n_rows)[:, np.newaxis]).ravel()
+        sums = [np.bincount(own, np.tile(each, n_rows), minlength=n_rows * n_cells) for each in values]
+        within = np.stack(sums).reshape(2, n_rows, n_cells) @ held
         means: list[FloatArray] = []
-        variance = np.zeros(len(tested))
-        for (total, squares), size in ((within, sizes), (whole[:, None] - within, n - sizes)):
+        variance = np.zeros((n_rows, len(tested)))
+        for (total, squares), size in ((within, sizes), (whole[:, np.newaxis, np.newaxis] - within, n - sizes)):
             means.append(total / size)
             variance += ((squares + 2.0) / (size + 2.0) - (total / (size + 2.0)) ** 2) / size
         return (means[1] - means[0]) / np.sqrt(variance)
 
-    observed = statistics(moved)
+    (observed,) = statistics(moved[np.newaxis])
     draws = int(np.clip(_SUMMED // (n + len(held) * len(tested)), _FEWEST_DRAWS, n_resamples))
     generator, reached = np.random.default_rng(seed), np.zeros(len(tested), dtype=np.int64)
-    for done in range(1, draws + 1):
-        largest = statistics(generator.permutation(n)[: len(moved)]).max()
-        reached += largest >= observed - 1e-9  # what differs in its last digits is the same
+    done, at_once = 0, max(1, _ADDED // n)
+    while done < draws:
+        more = min(at_once, (_FEWEST_DRAWS if done < _FEWEST_DRAWS else draws) - done)
+        places = np.stack([generator.permutation(n)[: len(moved)] for _ in range(more)])
+        largest = statistics(places).max(axis=1)
+        # What differs in its last digits is the same.
+        reached += np.count_nonzero(largest[:, np.newaxis] >= observed - 1e-9, axis=0)
+        done += more
         # A p that is plainly large needs no more digits; to stop there can make none smaller.
         if done == _FEWEST_DRAWS and reached.min() > _PLAINLY * done:
             draws = done
-            break
     p: list[float | None] = [*none]
     for place, count in zip(tested.tolist(), reached.tolist(), strict=True):
         p[place] = (1 + count) / (1 + draws)
