@@ -10,6 +10,12 @@ from matplotlib.transforms import Bbox
 from evalstats.plots.text import text_width
 
 
+def renderer_of(figure: Figure) -> Any:
+    """The figure's renderer, which remembers how wide words are."""
+    canvas = figure.canvas if isinstance(figure.canvas, FigureCanvasAgg) else FigureCanvasAgg(figure)
+    return canvas.get_renderer()
+
+
 def all_axes(figure: Figure) -> list[Any]:
     """The canvas and its panels."""
     return [axes for base in figure.axes for axes in (base, *base.child_axes)]
@@ -40,7 +46,7 @@ def points(axes: Any, markers: str = "oD") -> list[tuple[float, float]]:
 
 def assert_words_stand_apart(figure: Figure, inside: Any = None) -> None:
     """No word is clipped by the figure (or the axes it was drawn in), and none covers another."""
-    renderer = FigureCanvasAgg(figure).get_renderer()
+    renderer = renderer_of(figure)
     frame = figure.bbox if inside is None else inside.get_window_extent()
     looked_at = all_axes(figure) if inside is None else [inside, *inside.child_axes]
     labels = [
@@ -66,7 +72,7 @@ def assert_words_stand_apart(figure: Figure, inside: Any = None) -> None:
 
 def covered_marks(figure: Figure, inside: Any = None) -> list[str]:
     """Words that stand on a point, of their own figure or within the axes it was drawn in."""
-    renderer = FigureCanvasAgg(figure).get_renderer()
+    renderer = renderer_of(figure)
     looked_at = all_axes(figure) if inside is None else [inside, *inside.child_axes]
     words = [
         (text, text.get_window_extent(renderer).extents) for axes in looked_at for text in axes.texts if text.get_text()
@@ -88,7 +94,7 @@ def covered_marks(figure: Figure, inside: Any = None) -> list[str]:
 
 def struck_names(figure: Figure, names: set[str], inside: Any = None) -> list[str]:
     """Names through which a line of the panel runs (but the one that ties it to its point)."""
-    renderer = FigureCanvasAgg(figure).get_renderer()
+    renderer = renderer_of(figure)
     looked_at = [panel for base in (figure.axes if inside is None else [inside]) for panel in base.child_axes]
     found = []
     for axes in looked_at:
@@ -109,7 +115,7 @@ def struck_names(figure: Figure, names: set[str], inside: Any = None) -> list[st
 
 def cut_with_room(figure: Figure, names: list[str]) -> list[str]:
     """Names that are cut though they would end before the next text or panel on their right, and within the figure."""
-    renderer = FigureCanvasAgg(figure).get_renderer()
+    renderer = renderer_of(figure)
     base = figure.axes[0]
     boxes = [(text, text.get_window_extent(renderer)) for text in base.texts if text.get_text()]
     walls = [box for _, box in boxes] + [panel.get_window_extent() for panel in base.child_axes]
