@@ -409,11 +409,12 @@ _RESULT = re.compile(
 _ALONE = re.compile(
     r"labels?|targets?|references?|expected|truth|outputs?|solution|result|decision|choice|preference|y"
 )
-# What a system did with something: a `detected_category` is its output, where a `category` describes the item.
-_DONE = re.compile(r"predicted|detected|inferred|chosen|picked")
+# What was done with something: a `detected_category` is a system's output, where a `category` describes the item, and a
+# `better_system` is a judgement.
+_DONE = re.compile(r"predicted|detected|inferred|chosen|picked|preferred|better")
 # What may stand around either without changing what it is.
 _BESIDE = re.compile(
-    r"option|letter|key|idx|index|text|value|string|num|raw|parsed|extracted|final|true|ground|human|model|system|judge|ref"
+    r"option|letter|key|idx|index|text|value|string|num|raw|parsed|extracted|final|true|actual|ground|human|model|system|judge|ref"
 )
 # Where a test of several options keeps the one that was picked, and the right one; an audit looks at the first of each.
 CHOSEN = ("value_raw", "pred", "prediction", "predicted", "choice", "model_answer", "response", "output")
@@ -425,7 +426,14 @@ def is_answer(name: str) -> bool:
 
     >>> [
     ...     is_answer(name)
-    ...     for name in ("gold", "correctAnswer", "answer_idx", "label", "system_choice", "detected_category")
+    ...     for name in (
+    ...         "gold",
+    ...         "answer_idx",
+    ...         "actual_label",
+    ...         "system_choice",
+    ...         "detected_category",
+    ...         "better_than_other",
+    ...     )
     ... ]
     [True, True, True, True, True, True]
     >>> [is_answer(name) for name in ("passage", "answer_type", "target_language", "topic_label", "judge_model")]

@@ -92,8 +92,9 @@ def candidate_groups(data: EvalData, metric: MetricFacts, columns: Sequence[str]
 
     A column that differs within an item describes answers: a judge's decision, the option that was picked, a second metric.
     Items on which the systems agree would share a level of it and the others would not, so that it always seems to group the
-    differences. The same holds of a column made from the scores, such as how many systems were right. All systems of the data
-    count, not only those that are compared; the metric is taken as it is in the files.
+    differences. The same holds of a column made from the scores, such as how many systems were right, and of one that says what
+    a column of answers says. All systems of the data count, not only those that are compared; the metric is taken as it is in
+    the files.
     """
     outcomes = data.outcomes
     of_metric = (outcomes["benchmark"] == metric.benchmark) & (outcomes["metric"] == metric.name)
@@ -111,6 +112,7 @@ def candidate_groups(data: EvalData, metric: MetricFacts, columns: Sequence[str]
         np.bincount(place[scored], weights=counts[scored], minlength=n)
     )
     every = _patterns(rows, place, n, systems) if len(systems) <= _MOST_SYSTEMS else None
+    answers = [levels_of_items(_codes_of(rows, name), place, n)[0] for name in columns if is_answer(name)]
     kept: list[str] = []
     notes: list[str] = []
     for name in names:
@@ -119,7 +121,8 @@ def candidate_groups(data: EvalData, metric: MetricFacts, columns: Sequence[str]
         if not differing and not _made_from_scores(
             pl.Series(own).set(pl.Series(own < 0), None), means.fill_nan(None), every
         ):
-            kept.append(name)
+            if not any(nested(own, answer) and nested(answer, own) for answer in answers):
+                kept.append(name)
         elif 0 < differing <= _FEW_ITEMS * n:
             shown = label_of(name, data.factor_names())
             notes.append(

@@ -8,6 +8,7 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.design import clusters as grouping
+from evalstats.analysis.score.result import Score
 from evalstats.schema.data import EvalData
 from evalstats.table.items import item_codes
 from tests.analysis.builders import told
@@ -42,7 +43,7 @@ def every(values: np.ndarray) -> np.ndarray:
     return np.stack([values] * SYSTEMS)
 
 
-# Ten kinds of columns that describe answers, or are made from scores.
+# Kinds of columns that describe answers, or are made from scores.
 ABOUT_ANSWERS: dict[str, Column] = {
     "approved": lambda rng, s: np.where(rng.random(s.shape) < 0.1, 1 - s, s).astype(bool),
     "picked": lambda rng, s: np.array(list("ABCD"))[np.where(s == 1, GOLD, (GOLD + rng.integers(1, 4, s.shape)) % 4)],
@@ -54,6 +55,8 @@ ABOUT_ANSWERS: dict[str, Column] = {
     "gold": lambda _rng, _s: every(GOLD * 7),
     "solution_is": lambda _rng, _s: every(np.array(list("ABCD"))[GOLD]),
     "human_rating": lambda _rng, _s: every(GOLD + 1),
+    "actual_label": lambda _rng, _s: every(GOLD + 1),
+    "better_than_other": lambda _rng, _s: every(GOLD + 1),
 }
 
 
@@ -66,6 +69,15 @@ def test_a_column_about_answers_is_no_group_of_items(name: str) -> None:
     assert [row.factor for row in result.dependence] == ["chapter"]
     board = es.leaderboard(read(columns, scores))
     assert [row.factor for row in board.dependence] == ["chapter"]
+
+
+def test_what_says_the_same_as_an_answer_is_no_group_of_items() -> None:
+    scores = ((GOLD < 2) ^ (np.arange(N) % 7 == 0)).astype(int)
+    rows = {"item": range(N), "score": scores, "predicted": GOLD, "votes": GOLD + 10}
+    for without, clusters in (((), ()), (("predicted",), ("votes",))):
+        found = es.score(es.from_frame(pl.DataFrame(rows).drop(without), item="item", score="score", model="@m"))
+        assert isinstance(found, Score)
+        assert found.clusters == clusters
 
 
 def test_a_column_that_differs_between_systems_that_are_not_compared_describes_answers_too() -> None:
