@@ -50,33 +50,34 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def listings(document: object) -> list[Listing]:
-    """Find the lists of records in a document, the longest first."""
-    found: dict[str, list[Record]] = {}
-    _look(document, (), found, 0)
+    """Find the lists of records in a document, the longest first; those of the same fields under an object's keys are one."""
+    found = {".".join(path): rows for path, rows in _lists_in(document, 0).items() if path}
     lists = [Listing(path=path, length=len(rows), first=rows[0]) for path, rows in found.items()]
     return sorted(lists, key=lambda each: -each.length)
 
 
-def _look(value: object, path: tuple[str, ...], found: dict[str, list[Record]], depth: int) -> None:
-    if depth > _MAX_DEPTH or len(found) > _MAX_LISTS:
-        return
-    rows = list(dicts(value))
-    if path and rows and len(rows) == len(as_list(value)):
-        found.setdefault(".".join(path), []).extend(rows)
+def _lists_in(value: object, depth: int) -> dict[tuple[str, ...], list[Record]]:
+    found: dict[tuple[str, ...], list[Record]] = {}
+    if depth > _MAX_DEPTH:
+        return found
+    rows, members = list(dicts(value)), as_dict(value)
+    if rows and len(rows) == len(as_list(value)):
+        found[()] = rows
+    if _is_keyed(members):
+        found[EACH,] = [{KEY: name, **as_dict(inner)} for name, inner in members.items()]
+    inside = {name: _lists_in(inner, depth + 1) for name, inner in [*members.items()][:_MAX_LISTS]}
+    for path in dict.fromkeys(chain.from_iterable(inside.values())):
+        own = {name: lists[path] for name, lists in inside.items() if path in lists}
+        alike = len({frozenset(lists[0]) for lists in own.values()}) == 1 < len(own) and EACH not in path
+        if alike and (path or len(own) == len(members)):
+            found[EACH, *path] = [{KEY: name, **row} for name, lists in own.items() for row in lists]
+        else:
+            found |= {(name, *path): lists for name, lists in own.items()}
     for row in rows:
         for name, inner in row.items():
-            _look(inner, (*path, name), found, depth + 1)
-    members = as_dict(value)
-    if _is_keyed(members):
-        found.setdefault(".".join((*path, EACH)), []).extend(
-            {KEY: name, **as_dict(inner)} for name, inner in members.items()
-        )
-    lists = {name: list(dicts(inner)) for name, inner in members.items()}
-    if len(lists) > 1 and all(lists.values()) and len({frozenset(inner[0]) for inner in lists.values()}) == 1:
-        each = [{KEY: name, **row} for name, inner in lists.items() for row in inner]
-        found.setdefault(".".join((*path, EACH)), []).extend(each)
-    for name, inner in members.items():
-        _look(inner, (*path, name), found, depth + 1)
+            for path, lists in _lists_in(inner, depth + 1).items():
+                found.setdefault((name, *path), []).extend(lists)
+    return found
 
 
 def _is_keyed(members: Mapping[str, object]) -> bool:

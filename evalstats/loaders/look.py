@@ -18,7 +18,7 @@ from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import and_list, comma_list, has_have
 from evalstats.loaders.base import PARQUET_FAULTS, Head
 from evalstats.loaders.binder import LOOKED_AT, NOTHING_FITS, TOGETHER, Assignment, as_options, assigned, thinned
-from evalstats.loaders.blocks import EACH, SHOWN_COLUMNS, flat, listings, oriented, rows_at, seen
+from evalstats.loaders.blocks import EACH, KEY, SHOWN_COLUMNS, flat, listings, oriented, rows_at, seen
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.expressions import forecast_among
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
@@ -26,7 +26,7 @@ from evalstats.loaders.parquet_sizes import row_groups, rows_at_once
 from evalstats.loaders.published_columns import has_items_across, is_absent
 from evalstats.loaders.roles import CALLED, ROLES, SURE, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn
-from evalstats.loaders.values import as_dict, as_list, as_number, dicts
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts
 from evalstats.regular import open_regular
 from evalstats.schema.metrics import suggests_lower
 
@@ -53,7 +53,7 @@ _TRIALS: Final = 64
 class Look(msgspec.Struct, frozen=True, kw_only=True):
     """Columns and some rows of what may be a table, of which the first `together` stand together.
 
-    `rows` is where in a document they lie, `lists` says which others it has.
+    `rows` is where in a document they lie, `lists` says which others it has; `systems` are the keys of lists that share items.
     """
 
     columns: Sequence[str]
@@ -61,6 +61,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     together: int = TOGETHER
     rows: str = ""
     lists: str = ""
+    systems: frozenset[str] = frozenset()
 
     def levels(self, most: int = _DEEPER) -> Iterator["Look"]:
         """Yield the look, then what objects in its cells hold, level by level."""
@@ -76,7 +77,9 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
     def assigned(self, asked: AskedNames, given: ColumnMap | None = None) -> list[Assignment]:
         """Give the roles out to the columns, the best assignment first."""
-        return assigned(self.columns, self.records, asked, given, self.together)
+        asked = msgspec.structs.replace(asked, sides=asked.sides or self.systems)
+        found = assigned(self.columns, self.records, asked, given, self.together)
+        return [fit for fit in found if not (self.systems and f"item={KEY}" in fit.options)] or found
 
     def completed(self, map_: ColumnMap, asked: AskedNames, most: int = 0) -> ColumnMap | None:
         """Return a map with the roles that it leaves open; None where what is missing of item and score is not sure.
@@ -134,10 +137,12 @@ def looks_at(head: Head, rows: str | None = None) -> list[Look]:
         if not model.bars(words_of(name))
     }
     found: dict[str, list[dict[str, object]]] = {}
+    systems: dict[str, frozenset[str]] = {}
     for each in (lists := listings(document))[:_LISTS]:
         try:
-            some = thinned([*islice(rows_at(document, each.path), _MOST_ROWS)]) if each.length > 1 else []
-            found[each.path] = [{**flat(row), **beside} for row in some]
+            some = [*islice(rows_at(document, each.path), _MOST_ROWS)] if each.length > 1 else []
+            systems[each.path] = _sharing(some)
+            found[each.path] = [{**flat(row), **beside} for row in thinned(some)]
         except InputError:
             continue
     # Objects with the same keys beside a longer list sum it up.
@@ -148,10 +153,28 @@ def looks_at(head: Head, rows: str | None = None) -> list[Look]:
             records=first,
             rows=path,
             lists=seen(lists),
+            systems=systems[path],
         )
         for path, first in found.items()
         if first and (len(first) == most or not path.endswith(EACH)) and rows in {None, path}
     ]
+
+
+def _sharing(rows: Sequence[Record]) -> frozenset[str]:
+    """Return the keys of lists whose rows are of the same items: a column has no value twice under a key, and most under several.
+
+    >>> sorted(_sharing([{"key": key, "id": k} for key in ("old", "new") for k in range(3)]))
+    ['new', 'old']
+    """
+    keys = [str(row.get(KEY)) for row in rows if KEY in row]
+    if len(keys) < len(rows) or 2 * len({*keys}) > len(rows):
+        return frozenset()
+    for name in dict.fromkeys(name for row in rows for name in row if name != KEY):
+        values = [as_text(row.get(name)) for row in rows]
+        once = None not in values and len({*zip(keys, values, strict=True)}) == len(rows)
+        if once and 2 * len(rows) >= 3 * len({*values}):
+            return frozenset(keys)
+    return frozenset()
 
 
 def found_in(head: Head, map_: ColumnMap, asked: AskedNames) -> tuple[ColumnMap, Look] | None:

@@ -4,7 +4,7 @@ import csv as csv_module
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ from hypothesis import strategies as st
 from evalstats.analysis.compare.compare import compare
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders import bound_columns
+from evalstats.loaders.base import read_head
 from evalstats.loaders.blocks import listings, oriented, rows_at
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.delimited import _at_once, _step, iter_frames, iter_rows
 from evalstats.loaders.frames import from_frame
+from evalstats.loaders.look import looks_at
 from evalstats.loaders.registry import read
 from evalstats.loaders.values import as_number, as_time, numbers_of, units_of_times
 from evalstats.schema.data import EvalData
@@ -391,13 +393,23 @@ def test_the_one_list_of_results_in_a_document_is_the_table(tmp_path: Path) -> N
         read(path, strict=True)
 
 
-def test_lists_keyed_by_model_open_with_the_line_of_the_error(tmp_path: Path) -> None:
-    path = tmp_path / "t.json"
-    path.write_text(json.dumps({m: [{"id": q, "correct": ok} for q, n, ok in ROWS if n == m] for m in MODELS}))
+@pytest.mark.parametrize("below", [(), ("eval", "per_question")], ids=["lists", "lists deeper down"])
+def test_lists_under_the_keys_of_an_object_are_one_table_of_these_systems(tmp_path: Path, below: Sequence[str]) -> None:
+    path, names = tmp_path / "t.json", dict(zip(MODELS, ("langchain", "dspy", "haystack"), strict=False))
+    lists: dict[str, Any] = {}
+    for model, name in names.items():
+        lists[name] = [{"id": q, "correct": ok} for q, own, ok in ROWS if own == model]
+        for step in reversed(below):
+            lists[name] = {step: lists[name], "mean": 0.5}
+    path.write_text(json.dumps(lists))
     found, data = opened(path)
-    assert found == "one line"
-    assert data.models() == tuple(sorted(MODELS))
+    assert found == "open"
+    assert data.models() == tuple(sorted(names.values()))
     assert data.outcomes.height == len(ROWS)
+    # What no two keys share is of one system.
+    parts = {part: [{"id": f"{part}{k}", "correct": k % 2} for k in range(9)] for part in ("train", "test")}
+    path.write_text(json.dumps(parts))
+    assert looks_at(read_head(path))[0].systems == frozenset()
 
 
 @pytest.mark.parametrize(
