@@ -19,13 +19,14 @@ from msgspec.structs import replace
 
 from evalstats.errors import Option, together
 from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, side_in
-from evalstats.loaders.expressions import forecast_among, made_of_two, with_expressions
+from evalstats.loaders.expressions import forecast_among, made_of_two, rival_of_scores, with_expressions
 from evalstats.loaders.published_columns import PublishedColumns, are_averages, parted, published_in
 from evalstats.loaders.roles import (
     ANSWERED,
     ASKED,
     CALLED,
     ENDING,
+    EXPECTED,
     JUDGES,
     RATES,
     REASONS,
@@ -390,6 +391,9 @@ class _Table:
             top = max(weight for weight, column in weighed if column in named)
             return [(top, tuple(named)), *((weight, (column,)) for weight, column in rest[:_MOST]), (0.0, ())]
         weighed = [(weight + 0.3 * (only and weight < SURE), column) for weight, column in weighed[:_MOST]]
+        # A label beside the right one says what is right: a score of something else is asked about.
+        if (rival := rival_of_scores(self.made, (c for _, c in weighed))) is not None and weighed:
+            weighed = [(weighed[0][0], rival), *weighed]
         # What two columns make is a score that is asked about, as one that is merely called like one is beside it.
         if not any(weight > ENDING for weight, _ in weighed):
             used = {*chain.from_iterable(self.made.values())}
@@ -625,9 +629,12 @@ class _Table:
         named = {c for c in self.free if c.name in self.asked.sides or names_a_model(c.name)}
         named = {c for c in named if c.scored >= 0.5 or (c.cells and all(map(is_score, c.cells)))}
         numbers = [c for c in self.free if (c.is_measured or c in named) and "," not in c.name]
-        # A judge is no system, unless the question says that it is.
+        # Neither a judge nor what is right is a system, unless the question says that it is.
+        no_system = JUDGES | (EXPECTED - SIDES)
         numbers = [
-            c for c in numbers if c.name in self.asked.sides or JUDGES.isdisjoint(re.sub(r"\d", "", c.words).split("_"))
+            c
+            for c in numbers
+            if c.name in self.asked.sides or no_system.isdisjoint(re.sub(r"\d", "", c.words).split("_"))
         ]
         wanted = [column for column in numbers if column.name in self.asked.sides]
         wanted = [column for column in numbers if column in wanted or _is_another_side(column, wanted)]

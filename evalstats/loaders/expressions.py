@@ -25,6 +25,8 @@ from evalstats.schema.tables import coded
 # Of two scores the higher one wins a vote.
 MORE: Final = ">"
 _EQUAL, _OF = "==", "/"
+# Labels are so few at most; other answers are texts, of which a score may say how near they come.
+_LABELS: Final = 12
 # More items than this are no counts that somebody wrote down.
 _MOST_ITEMS: Final = 1_000_000
 # Rows from all over a file show most items once: so many that come again tell what is the same for all who were asked.
@@ -111,6 +113,28 @@ def made_of_two(columns: Sequence[SampledColumn]) -> dict[SampledColumn, tuple[S
         rows = zip(first.values, second.values, strict=True)
         found[SampledColumn(name, [{name: made.value(*row)} for row in rows])] = first, second
     return found
+
+
+def rival_of_scores(
+    made: Mapping[SampledColumn, tuple[SampledColumn, SampledColumn]], scores: Iterable[SampledColumn]
+) -> SampledColumn | None:
+    """Return whether a label is the right one as a score, where none of the scores says so; None where one does.
+
+    Of two columns with the same few labels, one given and one right, each other score is of something else: how sure a
+    classifier was. One that says it too has one value where the labels agree and another where they do not.
+
+    >>> rows = [{"pred": p, "truth": "a", "ok": p == "a", "score": s} for p, s in zip("abab", (0.9, 0.2, 0.7, 0.4))]
+    >>> columns = {name: SampledColumn(name, rows) for name in rows[0]}
+    >>> made = made_of_two([columns["pred"], columns["truth"]])
+    >>> rival_of_scores(made, [columns["score"]]).name, rival_of_scores(made, [columns["ok"]])
+    ('pred==truth', None)
+    """
+    labels = [m for m, (one, other) in made.items() if _EQUAL in m.name and len(one.levels | other.levels) <= _LABELS]
+    for equal, score in product(labels, scores):
+        said = {*zip(equal.values, score.values, strict=True)}
+        if len({right for right, _ in said}) == len({cell for _, cell in said}) == len(said):
+            return None
+    return next(iter(labels), None)
 
 
 def forecast_among(columns: Sequence[SampledColumn]) -> tuple[SampledColumn, SampledColumn] | None:

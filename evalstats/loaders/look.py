@@ -20,7 +20,7 @@ from evalstats.loaders.base import PARQUET_FAULTS, Head
 from evalstats.loaders.binder import LOOKED_AT, NOTHING_FITS, TOGETHER, Assignment, as_options, assigned, thinned
 from evalstats.loaders.blocks import EACH, KEY, SHOWN_COLUMNS, flat, listings, oriented, rows_at, seen
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.expressions import forecast_among
+from evalstats.loaders.expressions import forecast_among, made_of_two, rival_of_scores
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
 from evalstats.loaders.parquet_sizes import row_groups, rows_at_once
 from evalstats.loaders.published_columns import has_items_across, is_absent
@@ -84,13 +84,13 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     def completed(self, map_: ColumnMap, asked: AskedNames, most: int = 0) -> ColumnMap | None:
         """Return a map with the roles that it leaves open; None where what is missing of item and score is not sure.
 
-        A column called item, score or model is that, unless the question names another one. `most` levels of objects in cells are
-        looked into where nothing fits the columns as they are.
+        A column called item, score or model is that, unless the question names another one, or labels say what is right.
+        `most` levels of objects in cells are looked into where nothing fits the columns as they are.
         """
         given = {*map_.columns, *map_.constants}
         open_ = [name for name in ("item", "score", "model") if name not in given]
         exact = {name: name for name in open_ if name in self.columns}
-        if asked.metrics & {*self.columns}:
+        if asked.metrics & {*self.columns} or ("score" in exact and self.says_what_is_right()):
             exact.pop("score", None)
         if asked.sides:
             exact.pop("model", None)
@@ -106,6 +106,11 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
             if not best.lacks:
                 break
         return map_ if {"item", "score"} <= {*fixed.columns, *fixed.constants} else None
+
+    def says_what_is_right(self) -> bool:
+        """Whether columns of labels say what is right, and what is called score says something else."""
+        columns = [SampledColumn(name, self.records) for name in self.columns]
+        return rival_of_scores(made_of_two(columns), (c for c in columns if c.name == "score")) is not None
 
     def best(self, asked: AskedNames, given: ColumnMap | None = None) -> tuple["Look", list[Assignment]]:
         """Return the first level at which all that a table must have may be found, else the last, and what fits there."""

@@ -183,8 +183,8 @@ ANSWERS: Final = _words(
 # What says why something was judged so.
 REASONS: Final = _words("explanation reason reasoning rationale justification critique")
 # What was answered, and what is right; how many were right, and of how many.
-PREDICTED: Final = _words("pred prediction predicted")
-EXPECTED: Final = _words("gold golden label target expected reference truth correct")
+PREDICTED: Final = _words("pred predict prediction predicted")
+EXPECTED: Final = _words("gold golden label target expected reference truth true correct")
 RIGHTS: Final = _words("correct passed passes conversions converted successes solved events signups")
 # Shares of many items.
 RATES: Final = _words("accuracy acc rate auc auroc")

@@ -124,6 +124,12 @@ def rows_of(names: Sequence[tuple[str, str]], seed: int, n_items: int = 14) -> l
             for name, kind in names:
                 if KINDS.get(kind, (0,))[0] == 1:
                     cells[name] = KINDS[kind][1](draw, len(rows))
+            # What was picked is right where it is what was expected.
+            of_kind = {kind: name for name, kind in names}
+            if {"picked", "expected"} <= {*of_kind}:
+                is_right = cells[of_kind["picked"]] == cells[of_kind["expected"]]
+                verdicts = {"right": int(is_right), "bool": is_right, "pass": "PASS" if is_right else "FAIL"}
+                cells |= {of_kind[kind]: verdict for kind, verdict in verdicts.items() if kind in of_kind}
             rows.append({name: cells[name] for name, _ in names})
     return rows
 
@@ -288,6 +294,7 @@ HEADERS: Final = [
     Header("id:id model:model is_hallucinated:bool curvature_score:share", "item=id score=is_hallucinated,curvature_score model=model", f"{_COMPARE} --metric is_hallucinated"),
     # Nothing here is a score.
     Header("id:id label:expected prediction:picked", "item=id score=prediction==label"),
+    Header("id:id model:model score:share predicted_label:picked actual_label:expected", "item=id score=predicted_label==actual_label model=model", _BOARD),
     Header("id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms", "", _COMPARE),
     Header("text:text label:expected", ""),
     Header("request_id:id task:text execute:true final_model_name:model latency_ms:ms", "", _COMPARE),

@@ -140,6 +140,7 @@ ASKED = {
     "id:id seed_1_latency_ms:ms seed_2_latency_ms:ms",
     "id:id epoch_1:right epoch_2:right epoch_3:right",
     "id:id label:expected prediction:picked",
+    "id:id model:model score:share predicted_label:picked actual_label:expected",
     "id:id model:model prompt_tokens:count completion_tokens:count latency_ms:ms",
     "text:text label:expected",
     "id:id dense:answer hybrid:answer dense_f1:share hybrid_f1:share dense_toxicity:points hybrid_toxicity:points",

@@ -687,3 +687,14 @@ def test_scores_of_what_may_be_a_part_of_a_benchmark_are_asked_about(tmp_path: P
     said = refused_of(path)
     assert "--map item=Task" in said
     assert "If it holds published scores: --input-format score-table --map model=Model --map task=Task" in said
+
+
+def test_what_is_right_is_neither_a_system_nor_are_answers_scores(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"q{k},{side},{k}.5,{k + len(side)}.5" for k in range(20) for side in ("calm", "angry")]
+    path.write_text("\n".join(["question_id,tone,true_value,parsed_value", *rows]))
+    assert "models=true_value" not in refused_of(path)
+    answers = ["C", "because of its inertia", "B", "A"]
+    rows = [f"q{k},{side},{answers[k % 4]},{k % 3 % 2}" for k in range(20) for side in SIDES]
+    path.write_text("\n".join(["question_id,config,correct,score_choice", *rows]))
+    assert "--map score=score_choice --map model=config" in told(read(path, question="compare"))
