@@ -508,8 +508,10 @@ class _Table:
             ]
             several = [values for values in others if len({value.casefold() for value in values if value}) > 1]
             alone = [v for v in several if len({*zip(item.values, v, strict=False)}) == len({*item.values[: len(v)]})]
-            # No two systems, metrics or judges share an item; users may have met one system each.
-            against += 0.0 if _SOMEBODY & item.tokens else _APART * len(alone)
+            # No two systems, metrics or judges share an item; users may have met one system each. What is no model by its name
+            # is then a fact of the item.
+            facts = model is not None and model.values[: self.together] in alone and model.named("model") < SURE
+            against += 0.0 if _SOMEBODY & item.tokens else _APART * (len(alone) + facts)
             # Rows sorted by item show few of them: what is called as items are is not doubted for that.
             few = len(item.levels) < (len(model.levels) if model else 1) // 2
             against += _APART * (few and item.named("item") < SURE)

@@ -698,3 +698,12 @@ def test_what_is_right_is_neither_a_system_nor_are_answers_scores(tmp_path: Path
     rows = [f"q{k},{side},{answers[k % 4]},{k % 3 % 2}" for k in range(20) for side in SIDES]
     path.write_text("\n".join(["question_id,config,correct,score_choice", *rows]))
     assert "--map score=score_choice --map model=config" in told(read(path, question="compare"))
+
+
+def test_what_no_item_has_twice_is_a_fact_of_it_where_nothing_calls_it_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"q{k},{('planner', 'coder', 'tester')[k % 3]},0.{k * 7 % 10}" for k in range(40)]
+    path.write_text("\n".join(["id,slowest_agent,hallucination_rate", *rows]))
+    assert "--map item=id --map score=hallucination_rate, and the file's name as the model" in told(
+        read(path, question="score")
+    )
