@@ -38,21 +38,27 @@ print(evalstats.__file__, truth, page.source, page.extension, sep="\\n")
 """
 
 
-def build(folder: Path, *arguments: str, source: Path = ROOT) -> Path:
-    command = [sys.executable, "-m", "hatchling", "build", *arguments, "-d", str(folder)]
+def build(folder: Path, *targets: str, source: Path = ROOT) -> list[Path]:
+    """Return the archive and the wheel, or those of them that are asked for."""
+    asked = [word for target in targets for word in ("-t", target)]
+    command = [sys.executable, "-m", "hatchling", "build", *asked, "-d", str(folder)]
     subprocess.run(command, cwd=source, check=True, capture_output=True)
-    (built,) = folder.iterdir()
-    return built
+    return sorted(folder.iterdir(), key=lambda path: path.suffix == ".whl")
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("wheel"), "-t", "wheel")
+def built(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return build(tmp_path_factory.mktemp("built"), "sdist", "wheel")
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("archive"), "-t", "sdist")
+def archive(built: list[Path]) -> Path:
+    return built[0]
+
+
+@pytest.fixture(scope="module")
+def wheel(built: list[Path]) -> Path:
+    return built[1]
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +109,9 @@ def test_what_lies_in_the_checkout_is_not_published(tmp_path: Path, archive: Pat
     for stray in ("results.jsonl", "reports/compare.html", "shared/data/rows.jsonl", "evalstats-demo/x.json"):
         (source / stray).parent.mkdir(parents=True, exist_ok=True)
         (source / stray).write_text("somebody's results")
-    again = build(tmp_path / "dist", "-t", "wheel", source=source)
+    second, again = build(tmp_path / "dist", "sdist", "wheel", source=source)
     assert again.read_bytes() == wheel.read_bytes()
-    assert in_archive(build(tmp_path / "second", "-t", "sdist", source=source)) == in_archive(archive)
+    assert in_archive(second) == in_archive(archive)
 
 
 def test_what_ships_beside_the_code_is_read_out_of_the_wheel(wheel: Path, tmp_path: Path) -> None:
@@ -160,7 +166,7 @@ def test_an_index_shows_whole_addresses_where_the_project_says_its_own(tmp_path:
     address = "https://example.org/owner/name"
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("EVALSTATS_REPOSITORY", address)
-        told = metadata(build(tmp_path, "-t", "wheel"))
+        told = metadata(*build(tmp_path, "wheel"))
     urls = dict(each.split(", ") for each in told.get_all("Project-URL", []))
     assert urls["Source"] == address
     assert f"({address}/blob/v{PROJECT['version']}/docs/install.md)" in told.get_payload()
@@ -192,7 +198,7 @@ def test_an_installed_wheel_does_the_whole_path_with_the_locked_packages(archive
         pytest.skip("no .uv: `make test` sets it up")
     unpack(archive, tmp_path / "source")
     (source,) = (tmp_path / "source").iterdir()
-    wheel = build(tmp_path / "dist", "-t", "wheel", source=source)
+    (wheel,) = build(tmp_path / "dist", "wheel", source=source)
     home, bin_folder = tmp_path / "venv", tmp_path / "venv" / "bin"
     install = [uv, "pip", "install", "-q", "--python", bin_folder / "python", "--no-deps"]
     for command in (

@@ -24,7 +24,7 @@ from evalstats.schema.data import EvalData
 from tests.loaders.damage import KINDS, Mutation, damaged
 from tests.loaders.seeds import SEEDS, Tree
 
-N_EXAMPLES, N_SLOW = 5, 1_000
+N_EXAMPLES, N_SLOW = 3, 1_000
 _SECONDS = 30
 _RESTORED = "evalstats-tables"
 _NAMES = [loader.name for loader in loaders()]

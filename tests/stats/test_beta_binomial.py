@@ -167,11 +167,14 @@ def test_what_cannot_be_fitted() -> None:
 
 
 def test_coverage() -> None:
-    """Of 100 tables where items are nearly all easy, or the law is another than the one fitted, at least 88."""
+    """Of 60 tables where items are nearly all easy, or the law is another than the one fitted, at least 52.
+
+    Of intervals that hold 95%, fewer are seen in one of 400 such tests; of 100 tables, fewer than 88 were in one of 700.
+    """
     rng, held = np.random.default_rng(6), 0
     for law in (lambda rng, n: rng.beta(8, 1, n), lambda rng, n: special.expit(rng.normal(1, 1.5, n))):
         truth = float((law(np.random.default_rng(7), 500_000) ** 8).mean())
-        for _ in range(50):
+        for _ in range(30):
             edge = BetaBinomial.of(np.full(60, 4), rng.binomial(4, law(rng, 60))).interval(8, "hat")
             held += edge.conf_low <= truth <= edge.conf_high  # pyright: ignore[reportOptionalOperand]
-    assert held >= 88
+    assert held >= 52

@@ -115,10 +115,11 @@ def test_covariates_are_counted_in():
     assert found.deviance.p_value > 0.01
 
 
-def test_more_pairs_fewer_draws():
-    rng = np.random.default_rng(10)
-    table = some_votes(10, n=20_000, strengths=rng.normal(0, 0.5, 150))
-    assert checked(table)[0].deviance.n_resamples == 199
+def test_more_pairs_fewer_draws(monkeypatch):
+    table = some_votes(10, n=300)
+    for most, draws in ((3_000, 300), (1_000, 199)):  # of ten pairs
+        monkeypatch.setattr("evalstats.analysis.arena.fit_checks._MOST_DRAWS", most)
+        assert checked(table)[0].deviance.n_resamples == draws
 
 
 def test_llmfao(shared_data):
