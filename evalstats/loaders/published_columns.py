@@ -97,7 +97,10 @@ class ScoreColumns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublishedColumns(msgspec.Struct, kw_only=True):
-    """What every column of a table is for, and how surely it holds published scores; `parts` tell rows of a system apart."""
+    """What every column of a table is for, and how surely it holds published scores; `parts` tell rows of a system apart.
+
+    `further` are those of them that name systems too: a system is a pair (a pipeline, and the model in it).
+    """
 
     model: str
     weight: float = 1.0
@@ -108,6 +111,12 @@ class PublishedColumns(msgspec.Struct, kw_only=True):
     spreads: list[str] = msgspec.field(default_factory=list[str])
     homeless: list[str] = msgspec.field(default_factory=list[str])
     parts: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
+
+    def system_of(self, record: Record) -> str | None:
+        """Return the system of a row."""
+        names = [as_text(record.get(name)) for name in (self.model, *self.further)]
+        return ", ".join(filter(None, names)) if names[0] else None
 
 
 def parted(columns: Sequence[str], records: Sequence[Record]) -> tuple[Sequence[str], Sequence[Record]]:
@@ -413,9 +422,11 @@ def _is_published(
     found.weight = min(weight + 0.3 * (summed or in_tasks), 1.0) if known else 0.3
     labels = {name: column for name, column in found.labels.items() if column not in parts}
     free = [name for name in _FOR_PARTS if name not in labels]
-    if whole or not parts or len(parts) > len(free) or len(apart) < len(records):
+    found.further = tuple(name for name in parts if _weight_of_system(name) >= SURE)
+    rest = [name for name in parts if name not in found.further]
+    if whole or not parts or len(rest) > len(free) or len(apart) < len(records):
         return False
-    found.labels = {**labels, **dict(zip(free, parts, strict=False))}
+    found.labels = {**labels, **dict(zip(free, rest, strict=False))}
     found.facts = [name for name in found.facts if name not in parts]
     found.parts = tuple(parts)
     return True

@@ -394,7 +394,7 @@ def _add(
         level = as_number(record.get(roles.level)) if roles.level else None
         known["conf_level"] = level if level is not None else _level(metric) or LEVEL
     known |= {
-        "model": as_text(record.get(roles.model)),
+        "model": roles.system_of(record),
         "benchmark": label("benchmark") or stem,
         "metric": label("metric") or metric.column,
         "unit": label("unit") or ("percent" if percent or named else None),

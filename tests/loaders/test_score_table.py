@@ -2,12 +2,14 @@
 
 import gzip
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evalstats.errors import InputError, UnreadableFileError
+import evalstats as es
+from evalstats.errors import CannotAnswerError, InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.binder import assigned
 from evalstats.loaders.column_map import ColumnMap
@@ -94,6 +96,23 @@ def test_what_stands_beside_a_score_is_not_a_score(
 ) -> None:
     data = table(f"Model,{header}\nm,{cells}\n")
     assert data.aggregates.select(NUMBERS).rows() == [("m", "score", 0.5, *expected)]
+
+
+def test_a_system_is_all_that_is_called_like_one(tmp_path: Path) -> None:
+    path = tmp_path / "board.csv"
+    rows = [
+        f"{s},{m},{k}.5% ± 1%,{k}.25% ± 1%" for k, (s, m) in enumerate(product(("few-shot", "agent"), ("GPT-4o", "o3")))
+    ]
+    path.write_text("\n".join(["System,Models,Archaeology,Overall", *rows]))
+    data = read(path)
+    assert data.aggregates.select("model", "task").unique().sort("model").rows() == [
+        (f"{system}, {model}", "") for system, model in product(("agent", "few-shot"), ("GPT-4o", "o3"))
+    ]
+    with pytest.raises(InputError, match="such as --metric Overall"):
+        es.leaderboard(data)
+    path.write_text("model,math,code\nm,0.5,0.25\n")
+    with pytest.raises(CannotAnswerError, match="1 model has published numbers of 2 metrics"):
+        es.leaderboard(read(path))
 
 
 def test_the_map_says_which_columns_of_a_board_are_scores_and_their_scale(tmp_path: Path) -> None:

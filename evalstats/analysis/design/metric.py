@@ -19,7 +19,7 @@ from evalstats.errors import Advice, InputError, Option, written
 from evalstats.grammar import and_list, comma_list, quoted_list
 from evalstats.options import GivenOptions
 from evalstats.record import record
-from evalstats.schema.columns import METRIC_KINDS
+from evalstats.schema.columns import METRIC_KINDS, plain
 from evalstats.schema.data import EvalData
 from evalstats.schema.metrics import contradicted, direction_in_name, is_amount, says_percent, suggests_lower
 from evalstats.schema.plan import Plan
@@ -346,8 +346,17 @@ def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str, contrast: str)
     _refuse_none_shared({str(side): levels_of(rows["metric"].filter(rows[contrast] == side)) for side in sides})
     raise InputError(
         f"{benchmark} has {len(names)} metrics and none is declared its headline: {quoted_list(names)}; "
-        f"choose one, such as {Option('metric', names[0])}, before looking at the results"
+        f"choose one, such as {Option('metric', _overall(names))}, before looking at the results"
     )
+
+
+def _overall(names: Sequence[str]) -> str:
+    """Return the metric that is called like a summary of the others, else the first.
+
+    >>> _overall(["Archaeology", "Overall"]), _overall(["f1", "em"])
+    ('Overall', 'f1')
+    """
+    return next((name for name in names if plain(name) in {"overall", "overall_score", "average", "avg"}), names[0])
 
 
 def _refuse_none_shared(sides: Mapping[str, Sequence[str]]) -> None:
@@ -643,7 +652,7 @@ def _chosen(data: EvalData, rows: pl.DataFrame, metric: str | None) -> dict[str,
             shared = f"; all of them have {quoted_list(common)}" if common else ""
             raise InputError(
                 f"{name} has {len(own)} metrics and none is declared its headline: {quoted_list(own)}{shared}; choose one, "
-                f"such as {Option('metric', (common or own)[0])}, before looking at the results"
+                f"such as {Option('metric', _overall(common or own))}, before looking at the results"
             )
         return dict.fromkeys(found, common[0])
     return {name: own[0] for name, own in found.items()}

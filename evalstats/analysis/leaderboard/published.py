@@ -33,7 +33,7 @@ from evalstats.analysis.result import Origin
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
-from evalstats.grammar import and_list, comma_list, plural, quoted_list
+from evalstats.grammar import and_list, comma_list, has_have, plural, quoted_list
 from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
@@ -229,7 +229,7 @@ def _that_can_be_ranked(data: EvalData, rows: pl.DataFrame) -> pl.DataFrame:
     )
     if not known.height:
         raise CannotAnswerError(
-            f"{plural(rows[PUBLISHED_ENTRY].n_unique(), 'model')} have published numbers of {plural(len(names), 'metric')} "
+            f"{plural(n := rows[PUBLISHED_ENTRY].n_unique(), 'model')} {has_have(n)} published numbers of {len(names)} metrics "
             f"({comma_list(sorted(names), _SHOWN)}), none of them with a standard error or an interval. {_NEEDED}"
         )
     return rows.filter(pl.col("metric").is_in(known["metric"].implode()))
@@ -242,7 +242,7 @@ def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str
         (f"{name} {score:g}" for name, score in ordered[PUBLISHED_ENTRY, "estimate"].iter_rows()), _SHOWN
     )
     return (
-        f"{plural(n_models, 'model')} {'has' if n_models == 1 else 'have'} a published {metric.name!r} on {metric.benchmark} "
+        f"{plural(n_models, 'model')} {has_have(n_models)} a published {metric.name!r} on {metric.benchmark} "
         f"({shown}), {n_known or 'none'} of them with a standard error or an interval. {_NEEDED}"
     )
 
