@@ -24,7 +24,7 @@ from evalstats.loaders.expressions import forecast_among, made_of_two, rival_of_
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
 from evalstats.loaders.parquet_sizes import row_groups, rows_at_once
 from evalstats.loaders.published_columns import has_items_across, is_absent
-from evalstats.loaders.roles import CALLED, ROLES, SURE, words_of
+from evalstats.loaders.roles import ANSWERS, CALLED, ROLES, SURE, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts
 from evalstats.regular import open_regular
@@ -46,6 +46,8 @@ _GRADE: Final = re.compile(r"(?i)\s*[a-f]\s*[-+]?\s*")
 # As many lists of a document are looked at, the longest first, and as many maps are tried, the likeliest first.
 _LISTS: Final = 8
 _TRIED: Final = 4
+# So often each step of a scale is met on average.
+_REPEATED: Final = 4
 # A longer list of numbers is none of the scores of one answer's repetitions.
 _TRIALS: Final = 64
 
@@ -342,7 +344,7 @@ def how_to_map(
         return refusal
     held = f"the columns {comma_list(columns, SHOWN_COLUMNS)}"
     has = f" (this one has {held})" if len(columns) > 1 else ""
-    losses = _losses(look) if "score=COLUMN" in found[0].options else []
+    losses, rated = (_losses(look), _rated(look)) if "score=COLUMN" in found[0].options else ([], [])
     if losses and (offer := metric_offered(look, asked)):
         return f"No column looks like a score{has}; {offer}"
     rows = [f"rows={look.rows}"] if look.rows and not (given and given.rows) else []
@@ -365,8 +367,9 @@ def how_to_map(
         published = f". If it holds published scores: {together(Option('input_format', 'score-table'), *parts)}"
     if fits:
         return f"{fits}. {told}It has {held}{one}{published}"
-    options = [f"score={losses[0]}:lower" if losses and each == "score=COLUMN" else each for each in found[0].options]
-    missing = [name for name in found[0].lacks if name != "score" or not losses]
+    scores = [f"score={name}" for name in ([f"{loss}:lower" for loss in losses] or rated)]
+    options = [scores[0] if scores and each == "score=COLUMN" else each for each in found[0].options]
+    missing = [name for name in found[0].lacks if name != "score" or not scores]
     without = _without(missing, columns, look.records) if missing else ""
     return f"{told}For a table of your own{has}, name the columns{one}: {as_options(options)}{without}{published}"
 
@@ -385,6 +388,13 @@ def _losses(look: Look) -> list[str]:
     """Return the columns that hold costs, times or losses, which are compared where a table has no score."""
     columns = [SampledColumn(name, look.records) for name in look.columns if suggests_lower(name)]
     return [c.name for c in columns if len(c.levels) > 1 and len(c.numbers) == len(c.cells)]
+
+
+def _rated(look: Look) -> list[str]:
+    """Return the one column of answers that holds numbers of few steps: such an answer is a rating, and no text."""
+    columns = [SampledColumn(name, look.records) for name in look.columns if ANSWERS & {*words_of(name).split("_")}]
+    columns = [c for c in columns if len(c.numbers) == len(c.cells) and 2 < len(c.levels) <= len(c.cells) // _REPEATED]
+    return [c.name for c in columns] if len(columns) == 1 else []
 
 
 def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best: Assignment) -> str:

@@ -367,6 +367,9 @@ def refused(path: Path, columns: str, rows: Sequence[Sequence[object]], question
         ("id,model,similarity,rating", "{0},{1},.{0},", "rating has no value in any row"),
         ("model,phase,time_sec,memory_gb", "{1},ttft,{0}.5,{0}.25", "no column is plainly the item"),
         ("question,answer,vote1,vote2", "q{0},x,{2},{3}", "no column looks like a score"),
+        ("id,model,similarity,rating", "{0},{1},,", "similarity and rating have no value in any row"),
+        # A number of few steps is no text of an answer.
+        ("design,material,response", "cup,wood,{3}", "--map score=response. But no column is plainly the item"),
     ],
 )
 def test_ids_amounts_and_counts_are_offered_as_no_score(columns: str, row: str, missing: str, tmp_path: Path) -> None:
