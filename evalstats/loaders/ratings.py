@@ -99,14 +99,19 @@ def from_ratings(
     if not table.height:
         raise InputError("the frame holds no rows")
     given = {"item": item, "rater": rater, "value": value, **columns}
-    read = partial(_read, raters=names_of(raters), people=names_of(humans), benchmark=benchmark)
     named = {name: column for name, column in given.items() if column is not None}
+    read = partial(_read, raters=_each(names_of(raters), table.columns), people=names_of(humans), benchmark=benchmark)
     try:
         return read(table, named)
     except InputError as error:
         if (offer := _offered(table, named, read)) is None:
             raise
         raise InputError(f"{str(error).partition('; ')[0]}. These may fit: {as_options(offer)}") from error
+
+
+def _each(names: Sequence[str], known: Collection[str]) -> list[str]:
+    """Return names, of which one that is not known may be several with commas between them."""
+    return [part for name in names for part in ([name] if name in known else name.split(","))]
 
 
 def _read(
@@ -121,17 +126,14 @@ def _read(
     who_rated = (_called(table, role, role) for role in ("rater", "judge"))
     rater = rater or next((name for name in who_rated if name in table.columns), None)
     if rater is None:
-        rated = rated or _raters_in(table, people)
+        rated = rated or _raters_in(table, _each(people, table.columns))
         raters = [*rated]
         people = people or [who for who, _ in rated.values() if _PEOPLE & {*words_of(who).split("_")}]
     named = {"item": item, **columns}
     if raters:
         in_standard_columns(table, {"item": item}, "ratings")
-        for name in raters:
-            if name not in table.columns:
-                several = "," in name and {*name.split(",")} <= {*table.columns}
-                remedy = f"; give each separately: {Option('raters', tuple(name.split(',')))}" if several else ""
-                raise no_column(name, "raters", table.columns, remedy)
+        if lacking := [name for name in raters if name not in table.columns]:
+            raise no_column(lacking[0], "raters", table.columns)
         table, names = _unpivoted(table, rated)
         named |= names
     elif len(several := [] if value else _criteria(table, item)) > 1:
@@ -233,18 +235,8 @@ def read_ratings(
     frames = [read_table(path, rows) for path, _ in list_files(paths)]
     if not frames:
         raise InputError("nothing to read: give files with ratings")
-    benchmark = paths[0].name.partition(".")[0] or "ratings"
-    named = dict(columns or {})
-    return from_ratings(
-        pl.concat(frames, how="diagonal_relaxed"),
-        item=named.pop("item", None),
-        rater=named.pop("rater", None),
-        value=named.pop("value", None),
-        raters=raters,
-        humans=humans,
-        benchmark=named.pop("benchmark", benchmark),
-        **named,
-    )
+    named = {"benchmark": paths[0].name.partition(".")[0] or "ratings", **(columns or {})}
+    return from_ratings(pl.concat(frames, how="diagonal_relaxed"), raters=raters, humans=humans, **named)
 
 
 def found_ratings(data: object, humans: Sequence[str] = ()) -> EvalData:
@@ -409,13 +401,9 @@ def _in_one_vocabulary(table: pl.DataFrame) -> pl.DataFrame:
 def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
     """Say of every rater whether it is a person or a judge."""
     raters = levels_of(table["rater"])
-    for name in people:
+    for name in (people := _each(people, raters)):
         if name not in raters:
-            several = "," in name and set(name.split(",")) <= set(raters)
-            remedy = f"; give each separately: {Option('humans', tuple(name.split(',')))}" if several else ""
-            raise InputError(
-                f"{Option('humans')} names {name!r}, who rated nothing; raters: {comma_list(raters, 10)}{remedy}"
-            )
+            raise InputError(f"{Option('humans')} names {name!r}, who rated nothing; raters: {comma_list(raters, 10)}")
     if not people and "rater_kind" in table.columns:
         return table
     kind = pl.when(pl.col("rater").is_in(people)).then(pl.lit("human")).otherwise(pl.lit("judge"))

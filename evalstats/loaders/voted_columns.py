@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.roles import ANSWERED, ANSWERS, ASKED, JUDGES, ROLES, are_sides
-from evalstats.loaders.sampled_column import ID_CHARS, MOST_OF_ONE, MOST_SIDES, SampledColumn, is_score
+from evalstats.loaders.sampled_column import ID_CHARS, SampledColumn, is_score
 
 _SIDES: Final = frozenset({"model_a", "model_b"})
 # A column that is not called like a winner says who won where either side did.
@@ -70,14 +70,6 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | No
             is_sure = systems and plainly and all(c.is_complete for c in pair)
             if of_votes or is_sure or winner is None or winner.named("winner") == 1:
                 return options, is_sure
-    # Of three columns of names one may say which of the others won, whatever they are called.
-    few = [column for column in names if 4 * len(column.levels) <= len(column.values) > MOST_OF_ONE][:MOST_SIDES]
-    for first, second in combinations(few, 2):
-        for winner in few if of_votes else ():
-            apart = first.values != winner.values != second.values != first.values
-            if apart and _outcomes(winner, (first, second), by_name=True) >= _EITHER_WINS:
-                options = [f"model_a={first.source}", f"model_b={second.source}", f"winner={winner.source}", *beside]
-                return options, False
     # The only two names that a column of winners has are the sides that no column names.
     called = [column for column in names if column.named("winner") == 1 or "vs" in column.tokens]
     answered = _answered(columns)
@@ -102,15 +94,9 @@ def _answered(columns: Sequence[SampledColumn]) -> list[str]:
     return [word for each in apart for word in each] if all(len(each) == 1 for each in apart) else []
 
 
-def _outcomes(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn], *, by_name: bool = False) -> set[str]:
-    """Return who won by a column's cells: labels of sides, names of their columns, or what stands there; none if one is other.
-
-    With `by_name` only what stands there wins.
-    """
-    called = {} if by_name else {sides[0].name: "a", sides[1].name: "b"}
-    found: set[str | None] = set()
-    for value, first, second in zip(column.values, sides[0].values, sides[1].values, strict=True):
-        if value:
-            won = called.get(value) or labelled(value, first or "", second or "").outcome
-            found.add(None if by_name and won in _EITHER_WINS and value not in {first, second} else won)
+def _outcomes(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn]) -> set[str]:
+    """Return who won by a column's cells: labels of sides, names of their columns, or what stands there; none if one is other."""
+    called = {sides[0].name: "a", sides[1].name: "b"}
+    rows = zip(column.values, sides[0].values, sides[1].values, strict=True)
+    found = {called.get(won) or labelled(won, a or "", b or "").outcome for won, a, b in rows if won}
     return set() if None in found else cast("set[str]", found)

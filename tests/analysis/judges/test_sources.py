@@ -173,12 +173,11 @@ def test_crowd_and_judge_of_llmfao(shared_data):
 
 
 def test_people_named_in_one_text_are_told_apart():
-    rows = {"item": [1, 1], "rater": ["ann", "bob"], "value": [1, 0]}
-    with pytest.raises(InputError, match=r"give each separately: humans=\['ann', 'bob'\]"):
-        es.from_ratings(rows, humans="ann,bob")
+    rows = {"item": [1, 1, 1], "rater": ["ann", "bob", "Fox, Dr"], "value": [1, 0, 1]}
+    kinds = es.from_ratings(rows, humans=["ann,bob", "Fox, Dr"]).ratings["rater_kind"]
+    assert kinds.to_list() == ["human"] * 3
     wide = {"item": [1, 2], "ann": [1, 0], "bob": [0, 1]}
-    with pytest.raises(InputError, match=r"give each separately: raters=\['ann', 'bob'\]"):
-        es.from_ratings(wide, raters="ann,bob")
+    assert {*es.from_ratings(wide, raters="ann,bob").ratings["rater"]} == {"ann", "bob"}
 
 
 @pytest.mark.parametrize("made", ["wide", "long", "scores"])
