@@ -197,7 +197,10 @@ def shuffled(seed: int) -> tuple[list[tuple[str, str]], Rows, Header]:
         (name, kind) for name, _, kind in (each.rpartition(":") for each in draw.sample(BESIDE, draw.randrange(5)))
     ]
     names += [
-        (name, kind) for name, kind in beside if name.replace("_", "") not in {each.replace("_", "") for each in have}
+        (name, kind)
+        for name, kind in beside
+        if name.replace("_", "") not in {each.replace("_", "") for each in have}
+        if not (kind == "expected" and kind in header.columns)  # of two right answers neither is the right one
     ]
     draw.shuffle(names)
     rows = rows_of(names, seed, draw.randrange(6, 40))
