@@ -8,7 +8,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 import msgspec
@@ -46,8 +46,6 @@ _GRADE: Final = re.compile(r"(?i)\s*[a-f]\s*[-+]?\s*")
 # As many lists of a document are looked at, the longest first, and as many maps are tried, the likeliest first.
 _LISTS: Final = 8
 _TRIED: Final = 4
-# So often each step of a scale is met on average.
-_REPEATED: Final = 4
 # A longer list of numbers is none of the scores of one answer's repetitions.
 _TRIALS: Final = 64
 
@@ -168,19 +166,14 @@ def looks_at(head: Head, rows: str | None = None) -> list[Look]:
 
 
 def _sharing(rows: Sequence[Record]) -> frozenset[str]:
-    """Return the keys of lists whose rows are of the same items: a column has no value twice under a key, and most under several.
-
-    >>> sorted(_sharing([{"key": key, "id": k} for key in ("old", "new") for k in range(3)]))
-    ['new', 'old']
-    """
-    keys = [str(row.get(KEY)) for row in rows if KEY in row]
-    if len(keys) < len(rows) or 2 * len({*keys}) > len(rows):
-        return frozenset()
-    for name in dict.fromkeys(name for row in rows for name in row if name != KEY):
+    """Return the keys of lists whose rows are of the same items: a column has each once a key, most under several."""
+    keys = [row.get(KEY) for row in rows]
+    several = None not in keys and 2 * len({*keys}) <= len(rows)
+    for name in dict.fromkeys(chain.from_iterable(rows)) if several else ():
         values = [as_text(row.get(name)) for row in rows]
-        once = None not in values and len({*zip(keys, values, strict=True)}) == len(rows)
+        once = name != KEY and len({*zip(keys, values, strict=True)}) == len(rows)
         if once and 2 * len(rows) >= 3 * len({*values}):
-            return frozenset(keys)
+            return frozenset(map(str, keys))
     return frozenset()
 
 
@@ -393,7 +386,7 @@ def _losses(look: Look) -> list[str]:
 def _rated(look: Look) -> list[str]:
     """Return the one column of answers that holds numbers of few steps: such an answer is a rating, and no text."""
     columns = [SampledColumn(name, look.records) for name in look.columns if ANSWERS & {*words_of(name).split("_")}]
-    columns = [c for c in columns if len(c.numbers) == len(c.cells) and 2 < len(c.levels) <= len(c.cells) // _REPEATED]
+    columns = [c for c in columns if len(c.numbers) == len(c.cells) and 2 < len(c.levels) <= len(c.cells) // 4]
     return [c.name for c in columns] if len(columns) == 1 else []
 
 

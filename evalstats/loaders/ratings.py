@@ -40,7 +40,7 @@ _NAMES = frozenset({"task", "item", "variant", "model", "run", "rater"})
 _PEOPLE = frozenset({"human", "humans", "person", "expert", "annotator"})
 _MOST_LABELS = 20
 # So many columns of a role are tried, and so many maps.
-_TRIED, _MOST_MAPS = 3, 200
+_TRIED, _MOST_MAPS = 4, 200
 # Words for the steps of a scale, the lowest first.
 _STEPS = (
     "very poor, poor, fair, good, very good, excellent",
@@ -178,18 +178,18 @@ def _offered(
     criteria = [c for c in labels if ROLES["metric"].weight(c.words.removesuffix("_id"))]
     models = [c for c in labels if c.holds_models]
     others = [c for c in labels if c not in (*criteria, *models)]
-    options = {
-        "item": [*(c.name for c in items[:_TRIED]), ROW],
-        "rater": [c.name for c in sorted(others, key=lambda c: (not c.is_rater, len(c.levels)))],
-        "value": [c.name for c in sorted(few, key=lambda c: -c.named("score"))],
-        **{
-            role: [c.name for c in of] for role, of in (("variant", others), ("criterion", criteria), ("model", models))
-        },
+    likely = {
+        "item": [*items[: _TRIED - 1], SampledColumn(ROW, ())],
+        "rater": sorted(others, key=lambda c: (not c.is_rater, len(c.levels))),
+        "value": sorted(few, key=lambda c: -c.named("score")),
+        "variant": others,
+        "criterion": criteria,
+        "model": models,
     }
-    choices = [["", *(names[: _TRIED + 1] if role not in named else ())] for role, names in options.items()]
+    choices = [["", *(c.name for c in of[:_TRIED] if role not in named)] for role, of in likely.items()]
     unit = [name for name in KEYS["ratings"] if name != "rater"]
     for chosen in sorted(product(*choices), key=lambda names: -names.count(""))[1:_MOST_MAPS]:
-        more = {role: name for role, name in zip(options, chosen, strict=True) if name}
+        more = {role: name for role, name in zip(likely, chosen, strict=True) if name}
         with suppress(InputError):
             if len({*more.values()}) == len(more) and read(some, {**named, **more}):
                 raters = read(table, {**named, **more}).ratings.select(pl.col("rater").n_unique().over(unit))

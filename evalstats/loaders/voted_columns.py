@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 from typing import Final, cast
 
 from evalstats.loaders.arena_cells import labelled
@@ -87,11 +87,10 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | No
 def _answered(columns: Sequence[SampledColumn]) -> list[str]:
     """Return the two words in which the names of the only two columns of answers differ; nothing where they are A and B."""
     answers = [c for c in columns if not ANSWERED.isdisjoint(c.tokens)]
-    if len(answers) != 2 or are_sides(answers[0].words, answers[1].words):
-        return []
     words = [{*re.findall(r"[^\W_]+", c.name)} for c in answers]
-    apart = [[*(one - other)] for one, other in permutations(words)]
-    return [word for each in apart for word in each] if all(len(each) == 1 for each in apart) else []
+    apart = [one - other for one, other in permutations(words, 2)]
+    are_named = [*map(len, apart)] == [1, 1] and not are_sides(*(c.words for c in answers))
+    return [*chain.from_iterable(apart)] if are_named else []
 
 
 def _outcomes(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn]) -> set[str]:
