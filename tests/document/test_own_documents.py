@@ -55,9 +55,8 @@ def test_the_answer_of_every_result_comes_through(to: str, tmp_path: Path) -> No
 
 def test_names_are_nothing_but_words_to_pandoc() -> None:
     text = "\n\n".join(result._repr_markdown_() for name in HOSTILE for result in results(name))
-    text = re.sub(
-        r"(?<=;base64,)[A-Za-z0-9+/]{40,}", "", text
-    )  # a megabyte of pictures, which takes seconds to be read
+    # A megabyte of pictures would take seconds to be read.
+    text = re.sub(r"(?<=;base64,)[A-Za-z0-9+/]{40,}", "", text)
     tree = json.loads(pypandoc.convert_text(text, "json", format="markdown"))
     found: set[str] = set()
 

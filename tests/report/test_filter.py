@@ -102,6 +102,13 @@ def convert(text: str, folder: Path, name: str) -> str:
     return target.read_text(encoding="utf-8")
 
 
+def test_a_short_name_in_code_is_one_piece_and_stays_in_the_title(tmp_path: Path) -> None:
+    html = convert(PAGE.replace('"T"', '"Is `a<b` better?"') + "\n`c<d` and `e`{.python}\n", tmp_path, "html")
+    assert "<title>Is a&lt;b better?</title>" in html
+    assert '<code class="es-whole">a&lt;b</code>' in html
+    assert '<p><code class="es-whole">c&lt;d</code> and <code class="sourceCode python">' in html
+
+
 def test_figures_and_tables_are_numbered_in_order_and_captioned(rendered: dict[str, str]) -> None:
     html = rendered["html"]
     assert '<figure class="quarto-float quarto-float-fig" id="fig-a">' in html

@@ -288,9 +288,9 @@ local write = {
   end,
   Code = function(code)
     -- A name that a line holds is not broken, and a full stop stays with it (the style has a box, beside which a line may end).
-    if html and #code.text <= 26 and not code.text:match("[\128-\255]") then
-      code.classes:insert("es-whole")
-      return code
+    -- Written out: Pandoc would take a class for a language, and looking it up costs five times what the page does.
+    if html and code.attr == pandoc.Attr() and #code.text <= 26 and not code.text:match("[\128-\255]") then
+      return pandoc.RawInline("html", '<code class="es-whole">' .. escape_html(code.text) .. "</code>")
     end
   end,
   Image = function(image)
@@ -322,6 +322,8 @@ return {
   {
     Meta = function(meta)
       numbered_sections = meta["number-sections"] == true
+      meta.pagetitle = meta.pagetitle or meta.title and pandoc.utils.stringify(meta.title)
+      return meta
     end,
   },
   present,
