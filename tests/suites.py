@@ -27,9 +27,13 @@ def pooled(std_errors: Sequence[float], sizes: Sequence[int]) -> float:
     return math.sqrt(squares / (sum(sizes) - len(sizes)) / sum(sizes))
 
 
-def write_suite(folder: Path, models: Mapping[str, float], *, seed: int = 0) -> Path:
-    """Write a run of all tasks for each model, whose skill is the mean of its logits; everybody answers the same items."""
-    sizes = {**TASKS, **{task: n for group in GROUPS.values() for task, n in group.items()}}
+def write_suite(folder: Path, models: Mapping[str, float], *, seed: int = 0, share: float = 1.0) -> Path:
+    """Write a run of all tasks for each model, whose skill is the mean of its logits; everybody answers the same items.
+
+    `share` is how many of the items of each task.
+    """
+    whole = {**TASKS, **{task: n for group in GROUPS.values() for task, n in group.items()}}
+    sizes = {task: round(share * n) for task, n in whole.items()}
     rng = np.random.default_rng(seed)
     ease = {task: rng.normal(rng.normal(0.3, 0.9), 1.2, n) for task, n in sizes.items()}
     for model, skill in models.items():
@@ -55,7 +59,7 @@ def write_suite(folder: Path, models: Mapping[str, float], *, seed: int = 0) -> 
         for group, tasks in GROUPS.items():
             means = [float(str(published[task]["acc,none"])) for task in tasks]
             errors = [float(str(published[task]["acc_stderr,none"])) for task in tasks]
-            n = list(tasks.values())
+            n = [sizes[task] for task in tasks]
             mean = np.mean(means) if group in UNWEIGHTED else np.average(means, weights=n)
             groups[group] = {"alias": group, "acc,none": float(mean), "acc_stderr,none": pooled(errors, n)}
         text = {

@@ -14,6 +14,7 @@ import evalstats
 from evalstats.cli.ingest_run import ingest
 from evalstats.exporters.label_sheet import key_path
 from evalstats.simulate.arena import write_arena
+from evalstats.simulate.arena_world import ArenaDesign
 from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.lab_live import write_lab_live
 from evalstats.simulate.rutbench import write_rutbench
@@ -38,10 +39,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     paths = [write_tenacious_traces(results / "tenacious"), write_tau_airline(results / "tau-bench")]
     paths += write_rutbench(results / "rutbench-simulated", models=["GLM-5.1", "GPT-5.4"], seed=0, n_tasks=40)
     ingest(paths, root / "build" / "demo" / "store")
-    write_arena(root / "build" / "arena", 2000, seed=0)
+    write_arena(root / "build" / "arena", 800, seed=0, design=ArenaDesign(models=8))
     write_lab_live(root / "build" / "lab-live", n_models=8, seed=0)
     _watched(root / "evals")
-    write_suite(root / "runs", {"base": 0.0, "tuned": 0.3})
+    write_suite(root / "runs", {"base": 0.0, "tuned": 0.3}, share=0.2)
     rng = np.random.default_rng(0)
     visits = [
         {

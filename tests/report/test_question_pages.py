@@ -55,13 +55,13 @@ def test_the_pdf_asks_the_same(made: tuple[Result, str, Path], pdf_text: Callabl
     assert "Versions" in text
 
 
-WHOLE = ("leaderboard", "scenarios")  # take seconds to be written and read: with every run, a fifth of the tasks
+WHOLE = ("leaderboard", "scenarios")  # take seconds to be written and read: with every run, a tenth of the tasks
 
 
 @pytest.mark.parametrize(
     ("kind", "n_tasks"),
     [
-        *((kind, 50) for kind in EXAMPLES if kind not in ("compare", "score", "items")),
+        *((kind, 25) for kind in EXAMPLES if kind not in ("compare", "score", "items")),
         *(pytest.param(kind, N_TASKS, marks=pytest.mark.slow) for kind in (*WHOLE, "items")),
     ],
 )
