@@ -108,14 +108,9 @@ def _named(option: Offered, given: Mapping[str, Any], question: str) -> Any:
     if found is not value:
         found = as_names(value, _dtype(given, option.flag.names, question))
     if option.kinds == (str,) and not isinstance(found, str):
-        if hasattr(value, "shape"):
-            raise InputError(f'{option.name} is a table; name both in one dict: {{"old": first, "new": second}}')
-        if isinstance(value, Sequence):
-            kind, n = type(cast("object", value)).__name__, len(cast("Sequence[object]", value))
-            raise InputError(
-                f"{option.name} is a {kind} of {n}; give one name, and scores of two systems as columns "
-                'of one table: {"id": ids, "old": first, "new": second}'
-            )
+        if hasattr(value, "shape") or isinstance(value, Sequence):
+            kind = type(cast("object", value)).__name__
+            raise InputError(f'{option.name} is a {kind}; name both in one dict: {{"old": first, "new": second}}')
         raise InputError(f"{option.name} is {value!r}; give one name")
     if option.takes(Sequence) and not option.takes(str) and isinstance(found, str):
         return names_of(found)

@@ -618,7 +618,8 @@ class _Table:
                 *absent,
             )
             doubt = absent or any(column in rivals for column in rest)
-            clear = of_item >= _ENOUGH and sure and told and not doubt and self.n_rows > 0
+            # A row that holds scores of several systems pairs them, whatever it is called.
+            clear = (of_item >= _ENOUGH or item is None) and sure and told and not doubt and self.n_rows > 0
             reads = (None if item is None else item.partition, "models", text)
             found.append(
                 Assignment(options=options, weight=weight + of_item, is_sure=clear, n_systems=len(columns), reads=reads)

@@ -19,6 +19,7 @@ from evalstats.schema.metrics import one_definition, with_facts
 from evalstats.schema.names import lookalike_note, lookalikes, names_of, renamed, spelled_out
 from evalstats.schema.tables import (
     as_polars,
+    as_table,
     check_table,
     combinations_in,
     concat_tables,
@@ -304,7 +305,8 @@ class EvalData:
 def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) -> EvalData:
     """Return `data` as it is; a table (pandas, Polars, pyarrow, DuckDB, a dict of columns, a list of dicts) as `EvalData`.
 
-    A path is read, as a file, folder or store, and a warning holds what its reader has to say.
+    A path is read, as a file, folder or store, and a warning holds what its reader has to say. A list, an array or a series of
+    numbers is the scores of one system.
     A table with the columns model and estimate, and without items or scores, holds published numbers; any other outcomes, of
     which item, score and model are enough. Where they are called otherwise, columns are found as those of a file are, with the
     help of the `names` that the question uses (`evalstats.options.asked_names`), and a warning says which.
@@ -313,7 +315,7 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
         return data
     if FIND_COLUMNS and isinstance(data, str | Path):
         return _told(FIND_COLUMNS[0](data, names or {}))
-    frame = as_polars(data)
+    frame = as_polars(data := as_table(data))
     if set(frame.columns) >= _PUBLISHED and not {"item", "score"} & set(frame.columns):
         named = {"benchmark": "published", "metric": "score"}
         keys = [pl.lit(word).alias(name) for name, word in named.items() if name not in frame.columns]

@@ -33,6 +33,21 @@ MILLISECONDS_FROM = 1e11  # seconds reach this in the year 5138, milliseconds re
 _UNITS = ((MILLISECONDS_FROM, 1e6), (1e14, 1e3), (1e17, 1.0))
 
 
+def as_table(scores: object) -> Any:
+    """Return scores alone, a list, an array or a series of numbers, as the column of a table; anything else as it is.
+
+    >>> as_table([1, 0, None]).columns, as_table([{"score": 1}])
+    (['score'], [{'score': 1}])
+    """
+    values = cast("Any", scores)
+    if hasattr(values, "to_frame") and not hasattr(values, "columns"):
+        return values.to_frame("score")
+    listed: list[object] = values if isinstance(scores, list) else []
+    if (listed and all(isinstance(each, int | float | None) for each in listed)) or getattr(values, "ndim", 2) == 1:
+        return pl.DataFrame({"score": values}, strict=False)
+    return values
+
+
 def as_polars(frame: object) -> pl.DataFrame:
     """Return any dataframe (pandas, pyarrow, DuckDB relation, Polars, lazy or not) or list of dicts as a Polars frame.
 
@@ -74,7 +89,7 @@ def as_polars(frame: object) -> pl.DataFrame:
         raise InputError(
             f"a {kind.__module__}.{kind.__qualname__} is not a table; "
             "pass a pandas, Polars, pyarrow or DuckDB table, a dict of columns, a list of dicts, or what a store's read() gives; "
-            'scores of two systems: {"id": ids, "old": first, "new": second}'
+            'scores of two systems: {"old": first, "new": second}'
         ) from None
     eager = wrapped.collect("polars") if isinstance(wrapped, nw.LazyFrame) else wrapped
     return pl.DataFrame(eager.to_polars())

@@ -710,3 +710,9 @@ def test_what_no_item_has_twice_is_a_fact_of_it_where_nothing_calls_it_a_model(t
     assert "--map item=id --map score=hallucination_rate, and the file's name as the model" in told(
         read(path, question="score")
     )
+
+
+def test_a_row_of_scores_of_several_systems_is_an_item_of_all(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("old,new\n" + "".join(f"{k % 2},{k % 3 % 2}\n" for k in range(30)))
+    assert es.compare(read(path, question="compare"), "old", "new").n_items == 30

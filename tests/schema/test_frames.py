@@ -1,6 +1,8 @@
 """A table given where data are expected: what it needs, what is filled in, and what the data then show of themselves."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ from typer.testing import CliRunner
 import evalstats as es
 from evalstats import datasets
 from evalstats.cli.main import app
-from evalstats.errors import InputError
+from evalstats.errors import EvalStatsWarning, InputError
 
 
 def table(scores: np.ndarray, **factors: object) -> pd.DataFrame:
@@ -63,14 +65,24 @@ def test_a_path_is_read_and_told_as_its_file(tmp_path: Path, monkeypatch: pytest
         es.compare("u.csv", "a", "b")
 
 
-def test_rows_in_a_list_are_a_table_and_two_lists_are_refused_without_being_shown() -> None:
+def test_rows_in_a_list_are_a_table_and_two_lists_are_named_in_a_dict() -> None:
     frame = pl.from_pandas(table(np.arange(80) % 3 % 2))
     assert es.compare(frame.to_dicts(), "a", "b").rows == es.compare(frame, "a", "b").rows
     scores = frame["score"].to_list()
-    for call in (lambda: es.compare(scores[:40], scores[40:]), lambda: es.compare(scores)):
-        with pytest.raises(InputError, match=r'\{"id": ids, "old": first, "new": second\}') as caught:
-            call()
-        assert "0, 1" not in str(caught.value)
+    first, second = scores[:40], scores[40:]
+    with pytest.raises(InputError, match=r'\{"old": first, "new": second\}') as caught:
+        es.compare(first, second)  # pyright: ignore[reportArgumentType]
+    assert "0, 1" not in str(caught.value)
+    with pytest.warns(EvalStatsWarning, match="item='#row', models=\\['old', 'new'\\]"):
+        found = es.compare({"old": first, "new": second}, "old", "new")
+    assert found.n_items == 40
+
+
+@pytest.mark.parametrize("of", [list, np.array, pl.Series, pd.Series])
+def test_scores_alone_are_those_of_one_system(of: Callable[[list[int]], Any]) -> None:
+    with pytest.warns(EvalStatsWarning, match="item='#row'"):
+        found = es.score(of([1, 0, 1, 1] * 10))
+    assert (found.n_items, found.estimate) == (40, 0.75)
 
 
 def test_a_table_whose_columns_are_not_sure_is_told_the_calls_that_may_fit() -> None:

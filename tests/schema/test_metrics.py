@@ -81,8 +81,8 @@ LOWER = [
     "false_positive_rate", "false_negative_rate", "harmful_rate", "cost_usd", "response_time", "time_to_first_token",
     "mean_absolute_error", "rmse", "brier_score", "ece", "bits_per_byte", "num_errors", "failures", "crashed",
     "timeouts", "bias_score", "edit_distance", "policyViolations", "misinformation", "incorrect", "hate_speech",
-    "cross_entropy", "jailbreak_success", "attack_passed", "secret_leaked", "p95_latency", "test/loss", "wordErrorRate", "MAE", "FID",
-    "runtime_s",
+    "cross_entropy", "jailbreak_success", "secret_leaked", "p95_latency", "test/loss", "wordErrorRate", "MAE", "FID",
+    "runtime_s", "attack_passed",
 ]  # fmt: skip
 HIGHER = [
     "score", "accuracy", "correct", "pass", "success", "resolved", "f1", "exact_match", "reward", "safe", "safety",

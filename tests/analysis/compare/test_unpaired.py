@@ -213,7 +213,7 @@ def test_two_tables_are_named_in_one_dict() -> None:
     with pytest.warns(es.EvalStatsWarning, match="item='id', score='ok'"):
         found = es.compare({"old": first, "new": second})
     assert (found.baseline.name, found.candidate.name, found.estimate, found.n_items) == ("old", "new", 0.5, 40)
-    with pytest.raises(InputError, match="baseline is a table; name both in one dict"):
+    with pytest.raises(InputError, match="baseline is a DataFrame; name both in one dict"):
         es.compare(first, second)
     both = pl.concat([first.with_columns(model=pl.lit(name)) for name in "ab"])
     with pytest.raises(InputError, match="'new' has several models of its own"):
