@@ -157,6 +157,8 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_there(folder: Path) -> None
 
 
 def test_a_table_in_memory_is_sent_to_from_frame() -> None:
+    with pytest.raises(InputError, match=r"found list; several are given as read\(\*paths\)"):
+        read(["a.csv", "b.csv"])  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match=r"found DataFrame; a table in memory is given to from_frame"):
         read(pl.DataFrame({"score": [1.0]}))  # type: ignore[arg-type] - what a user may try
 
