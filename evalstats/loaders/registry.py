@@ -586,9 +586,13 @@ def read(
     """
     for path in paths:
         if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
-            several = isinstance(path, list | tuple)
-            remedy = "several are given as read(*paths)" if several else "a table in memory is given to from_frame"
-            raise InputError(f"read takes paths of files and folders, found {type(path).__name__}; {remedy}")
+            kind = type(path).__name__
+            remedy = (
+                "several are given as read(*paths)"
+                if kind in {"list", "tuple"}
+                else "a table in memory is given to from_frame"
+            )
+            raise InputError(f"read takes paths of files and folders, found {kind}; {remedy}")
     levels = {name: (level,) if isinstance(level, str) else tuple(level) for name, level in (where or {}).items()}
     # Of several files each may hold one system.
     alone = len(paths) == 1 and not _is_folder(Path(paths[0]))
