@@ -295,7 +295,7 @@ def without_nested(table: ScoreTable, columns: Sequence[str]) -> list[str]:
     return kept
 
 
-def nested(inner: Ints, outer: Ints) -> bool:
+def nested(inner: Ints | Codes, outer: Ints | Codes) -> bool:
     """Whether every group of one column lies within one group of the other."""
     return len(np.unique(np.stack([inner, outer], axis=1), axis=0)) == len(np.unique(inner))
 
