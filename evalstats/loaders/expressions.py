@@ -118,23 +118,18 @@ def made_of_two(columns: Sequence[SampledColumn]) -> dict[SampledColumn, tuple[S
 def rival_of_scores(
     made: Mapping[SampledColumn, tuple[SampledColumn, SampledColumn]], scores: Iterable[SampledColumn]
 ) -> SampledColumn | None:
-    """Return whether a label is the right one as a score, where none of the scores says so; None where one does.
+    """Return whether a label is the right one as a score, where none of the scores says what is right or wrong.
 
-    Of two columns with the same few labels, one given and one right, each other score is of something else: how sure a
-    classifier was. One that says it too has one value where the labels agree and another where they do not.
+    Of two columns with the same few labels, one given and one right, a graded score may say how sure a classifier was.
 
     >>> rows = [{"pred": p, "truth": "a", "ok": p == "a", "score": s} for p, s in zip("abab", (0.9, 0.2, 0.7, 0.4))]
     >>> columns = {name: SampledColumn(name, rows) for name in rows[0]}
     >>> made = made_of_two([columns["pred"], columns["truth"]])
-    >>> rival_of_scores(made, [columns["score"]]).name, rival_of_scores(made, [columns["ok"]])
+    >>> rival_of_scores(made, [columns["score"]]).name, rival_of_scores(made, [columns["ok"], columns["score"]])
     ('pred==truth', None)
     """
     labels = [m for m, (one, other) in made.items() if _EQUAL in m.name and len(one.levels | other.levels) <= _LABELS]
-    for equal, score in product(labels, scores):
-        said = {*zip(equal.values, score.values, strict=True)}
-        if len({right for right, _ in said}) == len({cell for _, cell in said}) == len(said):
-            return None
-    return next(iter(labels), None)
+    return None if any(len(score.levels) <= 2 for score in scores) else next(iter(labels), None)
 
 
 def forecast_among(columns: Sequence[SampledColumn]) -> tuple[SampledColumn, SampledColumn] | None:
