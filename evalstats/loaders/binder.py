@@ -30,6 +30,7 @@ from evalstats.loaders.roles import (
     JUDGES,
     RATES,
     REASONS,
+    RIGHTS,
     ROLES,
     SCORERS,
     SIDES,
@@ -171,22 +172,23 @@ def assigned(
         return [NOTHING_FITS]
     if given is None and (votes := votes_in(found, of_votes=asked.question == "arena")):
         return [Assignment(options=tuple(votes[0]), is_sure=votes[1])]
-    of_items = "item" in (given or ColumnMap()).columns or not are_averages(records)
-    fits = _Table(found, asked, given or ColumnMap(), together).fits() if of_items else []
-    # Nothing being an item and numbers in each row count as an item and a score by name.
     board = published_in(*parted(columns, records)) if "item" not in (given or ColumnMap()).columns else ""
+    fits = _Table(found, asked, given or ColumnMap(), together).fits()
+    # Nothing being an item and numbers in each row count as an item and a score by name.
     if not isinstance(board, str):
         options = (f"model={board.model}", *(f"{name}={c}" for name, c in board.labels.items() if c != name))
         is_sure, reads = board.weight >= _ENOUGH, ("published",)
         fits.append(Assignment(options=options, weight=board.weight + 2, is_sure=is_sure, published=board, reads=reads))
+    if "item" not in (given or ColumnMap()).columns and are_averages(records):
+        fits = [fit for fit in fits if fit.published] or [replace(fit, is_sure=False) for fit in fits]
     if not fits:
         return [NOTHING_FITS]
     best, *others = sorted(fits, key=lambda fit: -fit.weight)
     rivals = [fit for fit in others if fit.reads != best.reads]
     alone = not rivals or best.weight - rivals[0].weight >= _MARGIN
-    # A part of a benchmark may be called as items are: rows of it that are more than right or wrong may be published scores.
+    # A task may be an item or a part of a benchmark: rows of it that are more than right or wrong may be published scores.
     roles = {role: {cells, *cells.split(",")} for role, _, cells in (each.partition("=") for each in best.options)}
-    is_part = any(c.source in roles.get("item", ()) and c.named("item") < SURE for c in found)
+    is_part = any(c.source in roles.get("item", ()) and c.named("task") for c in found)
     graded = any(c.source in roles.get("score", ()) and len({*c.numbers}) > 2 for c in found)
     alone &= isinstance(board, str) or not (is_part and graded)
     is_sure = alone and best.is_sure
@@ -392,7 +394,7 @@ class _Table:
             return [(top, tuple(named)), *((weight, (column,)) for weight, column in rest[:_MOST]), (0.0, ())]
         weighed = [(weight + 0.3 * (only and weight < SURE), column) for weight, column in weighed[:_MOST]]
         # A label beside the right one says what is right: a score of something else is asked about.
-        if (rival := rival_of_scores(self.made, (c for _, c in weighed))) is not None and weighed:
+        if (rival := rival_of_scores(self.made, (c for _, c in weighed))) is not None:
             weighed = [(weighed[0][0], rival), *weighed]
         # What two columns make is a score that is asked about, as one that is merely called like one is beside it.
         if not any(weight > ENDING for weight, _ in weighed):
@@ -633,7 +635,7 @@ class _Table:
         named = {c for c in named if c.scored >= 0.5 or (c.cells and all(map(is_score, c.cells)))}
         numbers = [c for c in self.free if (c.is_measured or c in named) and "," not in c.name]
         # Neither a judge nor what is right is a system, unless the question says that it is.
-        no_system = JUDGES | (EXPECTED - SIDES)
+        no_system = JUDGES | (EXPECTED - SIDES - RIGHTS)
         numbers = [
             c
             for c in numbers

@@ -100,9 +100,8 @@ def made_of_two(columns: Sequence[SampledColumn]) -> dict[SampledColumn, tuple[S
     """Return the scores that two columns make by their names: an answer beside the one expected, a count beside its total."""
     short = [column for column in columns if column.cells and column.chars <= ID_CHARS]
     answers = product(filter(_is_answer, short), (c for c in short if _is_answer(c, expected=True)))
-    # Where each row is right or wrong itself, a count is that of its group.
-    single = any({*column.numbers} <= {0.0, 1.0} and column.numbers for column in columns)
-    rights = [column for column in short if column.tokens & RIGHTS and not single]
+    # A row that is right or wrong itself holds no count.
+    rights = [column for column in short if column.tokens & RIGHTS and not {*column.numbers} <= {0.0, 1.0}]
     counts = product(rights, (column for column in short if column.tokens & TOTALS and column not in rights))
     pairs = [(*pair, "==") for pair in answers if pair[0].levels & pair[1].levels and pair[0] is not pair[1]]
     pairs += [(*pair, "/") for pair in counts if all(map(_is_share, *(column.values for column in pair)))]
@@ -116,11 +115,11 @@ def made_of_two(columns: Sequence[SampledColumn]) -> dict[SampledColumn, tuple[S
 
 
 def rival_of_scores(
-    made: Mapping[SampledColumn, tuple[SampledColumn, SampledColumn]], scores: Iterable[SampledColumn]
+    made: Mapping[SampledColumn, tuple[SampledColumn, SampledColumn]], columns: Iterable[SampledColumn]
 ) -> SampledColumn | None:
-    """Return whether a label is the right one as a score, where none of the scores says what is right or wrong.
+    """Return whether a label is the right one as a score, where a graded `score` and nothing else says what is right.
 
-    Of two columns with the same few labels, one given and one right, a graded score may say how sure a classifier was.
+    Beside two columns with the same few labels, one given and one right, such a score may be how sure a classifier was.
 
     >>> rows = [{"pred": p, "truth": "a", "ok": p == "a", "score": s} for p, s in zip("abab", (0.9, 0.2, 0.7, 0.4))]
     >>> columns = {name: SampledColumn(name, rows) for name in rows[0]}
@@ -129,7 +128,10 @@ def rival_of_scores(
     ('pred==truth', None)
     """
     labels = [m for m, (one, other) in made.items() if _EQUAL in m.name and len(one.levels | other.levels) <= _LABELS]
-    return None if any(len(score.levels) <= 2 for score in scores) else next(iter(labels), None)
+    scores = [column for column in columns if column.named("score")]
+    graded = any(column.words == "score" and len(column.levels) > 2 for column in scores)
+    said = any(len(column.levels) <= 2 for column in scores)
+    return next(iter(labels), None) if graded and not said else None
 
 
 def forecast_among(columns: Sequence[SampledColumn]) -> tuple[SampledColumn, SampledColumn] | None:

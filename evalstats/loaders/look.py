@@ -110,7 +110,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     def says_what_is_right(self) -> bool:
         """Whether columns of labels say what is right, and what is called score says something else."""
         columns = [SampledColumn(name, self.records) for name in self.columns]
-        return rival_of_scores(made_of_two(columns), (c for c in columns if c.name == "score")) is not None
+        return rival_of_scores(made_of_two(columns), columns) is not None
 
     def best(self, asked: AskedNames, given: ColumnMap | None = None) -> tuple["Look", list[Assignment]]:
         """Return the first level at which all that a table must have may be found, else the last, and what fits there."""

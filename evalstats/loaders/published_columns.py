@@ -226,7 +226,7 @@ def are_averages(records: Sequence[Record]) -> bool:
     (False, False)
     """
     names = dict.fromkeys(name for row in records for name in row)
-    counts = [n for n in names if is_count(n) or {"n", "total"} & {*plain(n.rpartition(".")[2]).split("_")}]
+    counts = [name for name in names if is_count(name) or plain(name.rpartition(".")[2]) == "total"]
     scores = [name for name in names if is_called_score(name.rpartition(".")[2])] if counts else []
     for count, score in product(counts, scores):
         cells = [(as_number(row.get(count)) or 0.0, cell_of(row.get(score))) for row in records]
@@ -261,7 +261,7 @@ def _systems(columns: Sequence[str], named: str | None) -> Sequence[tuple[str, f
 def _may_be_part(name: str, levels: Sequence[str], *, told: bool) -> bool:
     """Whether the levels of a column may be parts of a benchmark, or systems; `told` says what stands behind each row."""
     words = plain(name)
-    if ROLES["item"].names.get(words, 0.0) > 0.5:
+    if words in ROLES["item"].names:
         return told and len({*levels}) <= _MANY_PARTS
     return words in {*ROLES["task"].names, "difficulty"} or _weight_of_system(name) > 0
 
@@ -422,7 +422,7 @@ def _is_published(
     found.weight = min(weight + 0.3 * (summed or in_tasks), 1.0) if known else 0.3
     labels = {name: column for name, column in found.labels.items() if column not in parts}
     free = [name for name in _FOR_PARTS if name not in labels]
-    found.further = tuple(name for name in parts if _weight_of_system(name) >= SURE)
+    found.further = tuple(name for name in parts if ROLES["model"].weight(plain(name)) >= SURE)
     rest = [name for name in parts if name not in found.further]
     if whole or not parts or len(rest) > len(free) or len(apart) < len(records):
         return False

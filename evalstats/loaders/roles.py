@@ -119,7 +119,7 @@ ROLES: Final[Mapping[str, Role]] = {
         "size max min range total steps level line generations nones fails width height px bytes gb mb kb memory mem vram util "
         "chars words fps frames threshold cutoff tp fp tn fn loss perplexity version port std stderr sd se ci order "
         "position attempts retries calls errors attempt rep repeat replicate draw hour hours day month error exception "
-        "timeout cached items tests samples responses decided ranked ungraded learning sampling frame bit complexity vote votes "
+        "timeout cached items samples responses decided ranked ungraded learning sampling frame bit complexity vote votes "
         "parse cache delta diff iteration flipped swapped warmup unscored expected gold target",
         unless_named="token code turn step truth reference label labels prediction predictions predicted pred actual answer "
         "response output thinking difficulty low high lower upper top k start end reason explanation comment should must "

@@ -716,3 +716,39 @@ def test_a_row_of_scores_of_several_systems_is_an_item_of_all(tmp_path: Path) ->
     path = tmp_path / "t.csv"
     path.write_text("old,new\n" + "".join(f"{k % 2},{k % 3 % 2}\n" for k in range(30)))
     assert es.compare(read(path, question="compare"), "old", "new").n_items == 30
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "best", "is_sure"),
+    [
+        # What is counted beside a score need not be what the score is a share of.
+        ("id,model,total_tokens,score", "q{0},{1},1000,0.{2}", "item=id score=score model=model", True),
+        ("id,model,n,accuracy", "q{0},{1},1000,0.{2}", "item=id score=accuracy model=model", False),
+        ("id,model,all_tests_passed,lint_pass", "q{0},{1},{3},{4}", "item=id score=all_tests_passed,lint_pass model=model", True),
+        ("id,model,tests_total,tests_passed,resolved", "q{0},{1},6,{5},{3}", "item=id score=resolved model=model", True),
+        ("doc,system,f1,recall", "d{0},{1},0.{2},0.{5}", "item=doc score=f1,recall model=system", True),
+        ("name,model,score", "n{0},{1},0.{2}", "item=name score=score model=model", False),
+        # A score that says what it measures is no label's certainty.
+        ("id,model,target,answer,rating", "q{0},{1},{3},{4},{5}", "item=id score=rating model=model", True),
+        ("id,model,target,answer,score", "q{0},{1},{3},{4},{5}", "item=id score=answer==target model=model", False),
+    ],
+)  # fmt: skip
+def test_ordinary_tables_are_read_as_they_are_meant(columns: str, row: str, best: str, is_sure: bool) -> None:
+    rows = [
+        row.format(k, side, 10 + k * 7 % 80, k % 2, (k + len(side)) // 2 % 2, (3 * k + len(side)) % 5 + 1)
+        for k in range(24)
+        for side in SIDES
+    ]
+    names = columns.split(",")
+    found = assigned(names, [dict(zip(names, each.split(","), strict=True)) for each in rows])
+    assert (found[0].options, found[0].is_sure) == (tuple(best.split()), is_sure)
+
+
+def test_what_two_systems_have_right_are_scores_of_each(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    for columns, sides in (
+        ("id,base_correct,tuned_correct", "base tuned"),
+        ("id,o3_correct,gpt-4o_correct", "gpt-4o o3"),
+    ):
+        path.write_text("\n".join([columns, *(f"q{k},{k % 2},{k % 3 % 2}" for k in range(20))]))
+        assert sorted({*read(path).outcomes["model"]}) == sides.split()
