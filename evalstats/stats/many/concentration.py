@@ -79,18 +79,19 @@ def low_slices(
         return (means[1] - means[0]) / np.sqrt(variance)
 
     (observed,) = statistics(moved[np.newaxis])
-    draws = int(np.clip(_SUMMED // (n + len(held) * len(tested)), _FEWEST_DRAWS, n_resamples))
+    least = min(_FEWEST_DRAWS, n_resamples)
+    draws = int(np.clip(_SUMMED // (n + len(held) * len(tested)), least, n_resamples))
     generator, reached = np.random.default_rng(seed), np.zeros(len(tested), dtype=np.int64)
     done, at_once = 0, max(1, _ADDED // n)
     while done < draws:
-        more = min(at_once, (_FEWEST_DRAWS if done < _FEWEST_DRAWS else draws) - done)
+        more = min(at_once, (least if done < least else draws) - done)
         places = np.stack([generator.permutation(n)[: len(moved)] for _ in range(more)])
         largest = statistics(places).max(axis=1)
         # What differs in its last digits is the same.
         reached += np.count_nonzero(largest[:, np.newaxis] >= observed - 1e-9, axis=0)
         done += more
         # A p that is plainly large needs no more digits; to stop there can make none smaller.
-        if done == _FEWEST_DRAWS and reached.min() > _PLAINLY * done:
+        if done == least and reached.min() > _PLAINLY * done:
             draws = done
     p: list[float | None] = [*none]
     for place, count in zip(tested.tolist(), reached.tolist(), strict=True):

@@ -41,6 +41,12 @@ def test_p_is_the_share_of_permutations_with_as_large_a_maximum() -> None:
     assert min(expected) < 0.2  # the case says something
 
 
+def test_no_more_is_drawn_than_was_asked_for() -> None:
+    d = np.random.default_rng(1).choice([-1.0, 0.0, 1.0], 100)
+    member = one_factor([30, 70])
+    assert all(p is not None and p <= 1.0 for p in low_slices(d, member, n_resamples=50).p_adjusted)
+
+
 def test_small_slices_and_no_differences_are_not_tested() -> None:
     member = one_factor([FEWEST_UNITS - 1, 30, 4])
     d = np.zeros(37 + 1)
