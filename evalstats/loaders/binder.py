@@ -356,16 +356,10 @@ class _Table:
         # What another column follows from is a setting, and so is that one.
         n_same = Counter(c.partition for c in alone if c.numbers and len(c.levels) > 2)
         alone = [c for c in alone if n_same[c.partition] < 2 or c.named("score") or c.name in self.asked.metrics]
-        alone = [c for c in pool if c in alone or c in self.judged]
         weighed = _ranked(alone, lambda c: max(c.as_score(self.asked), ENDING * (c in self.judged)), most=len(pool))
         # Where nothing is called a score, the one column that can hold scores may be asked about, whatever else it is called.
         left = [c for c in alone if c.scored == 1 and len(c.levels) > 1 and not (c.is_barred or c.as_item)]
         weighed = weighed or [(0.3, c) for c in left if len(left) == 1]
-        # A score of each metric differs between the metrics of an answer.
-        item = next((column for _, column in self._items() if column is not None), None)
-        within = [c for c in (item, *(c for _, c in self.models)) if c is not None]
-        if self.metric is not None and any(_vary_in(c, within) for _, c in weighed):
-            weighed = [pair for pair in weighed if _vary_in(pair[1], within)]
         sure = {
             c.name
             for weight, c in weighed
