@@ -8,7 +8,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -24,7 +24,7 @@ from evalstats.loaders.expressions import forecast_among, made_of_two, rival_of_
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
 from evalstats.loaders.parquet_sizes import row_groups, rows_at_once
 from evalstats.loaders.published_columns import has_items_across, is_absent
-from evalstats.loaders.roles import ANSWERS, CALLED, ROLES, SURE, words_of
+from evalstats.loaders.roles import ANSWERS, ASKED, CALLED, ROLES, SURE, is_no_side, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts
 from evalstats.regular import open_regular
@@ -46,6 +46,8 @@ _GRADE: Final = re.compile(r"(?i)\s*[a-f]\s*[-+]?\s*")
 # As many lists of a document are looked at, the longest first, and as many maps are tried, the likeliest first.
 _LISTS: Final = 8
 _TRIED: Final = 4
+# Of lists of the same items at least so many of the rows are there that there may be.
+_SHARED: Final = 0.9
 # A longer list of numbers is none of the scores of one answer's repetitions.
 _TRIALS: Final = 64
 
@@ -166,14 +168,29 @@ def looks_at(head: Head, rows: str | None = None) -> list[Look]:
 
 
 def _sharing(rows: Sequence[Record]) -> frozenset[str]:
-    """Return the keys of lists whose rows are of the same items: a column has each once a key, most under several."""
-    keys = [row.get(KEY) for row in rows]
-    several = None not in keys and 2 * len({*keys}) <= len(rows)
-    for name in dict.fromkeys(chain.from_iterable(rows)) if several else ():
+    """Return the keys of lists whose rows are of the same items: a question, or an id, stands once under each of nearly all keys.
+
+    Numbers may count other items under each key, and keys that name parts or repetitions are no systems.
+
+    >>> sorted(_sharing([{"key": key, "id": f"q{k}"} for key in ("old", "new") for k in range(3)]))
+    ['new', 'old']
+    >>> _sharing([{"key": key, "id": f"q{k}"} for key in ("easy", "hard") for k in range(3)])
+    frozenset()
+    """
+    keys = [str(row.get(KEY)) for row in rows if KEY in row]
+    levels = frozenset(keys)
+    if len(keys) < len(rows) or 2 * len(levels) > len(rows) or any(map(is_no_side, levels)):
+        return frozenset()
+    names = dict.fromkeys(name for row in rows for name in row if name != KEY)
+    for name in [name for name in names if words_of(name) in ASKED] or names:
         values = [as_text(row.get(name)) for row in rows]
-        once = name != KEY and len({*zip(keys, values, strict=True)}) == len(rows)
-        if once and 2 * len(rows) >= 3 * len({*values}):
-            return frozenset(map(str, keys))
+        once = None not in values and len({*zip(keys, values, strict=True)}) == len(rows)
+        if (
+            once
+            and len(rows) > _SHARED * len(levels) * len({*values})
+            and any(as_number(each) is None for each in values)
+        ):
+            return levels
     return frozenset()
 
 

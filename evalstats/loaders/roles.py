@@ -382,7 +382,7 @@ def crossed_names(names: Iterable[str], asked: Collection[str] = ()) -> tuple[li
     for pattern, found in sides.items():
         if not any(map(str.isalpha, pattern)) or names_a_model(pattern.replace("*", "")):
             continue  # the rest of a name is a metric's
-        if 1 < len(found) <= _MOST_SIDES and 2 * sum(map(_is_no_side, found)) < len(found):
+        if 1 < len(found) <= _MOST_SIDES and 2 * sum(map(is_no_side, found)) < len(found):
             crossed.setdefault(frozenset(found), []).append(pattern)
     wanted = {*asked}
     best = max(
@@ -402,7 +402,13 @@ def crossed_names(names: Iterable[str], asked: Collection[str] = ()) -> tuple[li
     return sides_alone, [pattern.replace("*", f"{inside}*{tail}") for pattern in best]
 
 
-def _is_no_side(word: str) -> bool:
+def is_no_side(word: str) -> bool:
+    """Whether a word that columns or lists are named by is that of a criterion, a part, a rater or a repetition.
+
+    >>> is_no_side("train"), is_no_side("epoch_1"), is_no_side("run2"), is_no_side("langchain")
+    (True, True, True, False)
+    """
     words = words_of(word)
     other = ANSWERS | ASKED | JUDGES | NO_SIDES
-    return ROLES["score"].weight(words) > 0 or ROLES["score"].bars(words) or not other.isdisjoint(words.split("_"))
+    called = ROLES["score"].weight(words) > 0 or ROLES["score"].bars(words) or names_a_repetition(words)
+    return bool(called) or not other.isdisjoint(words.split("_"))

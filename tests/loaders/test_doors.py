@@ -406,9 +406,26 @@ def test_lists_under_the_keys_of_an_object_are_one_table_of_these_systems(tmp_pa
     assert found == "open"
     assert data.models() == tuple(sorted(names.values()))
     assert data.outcomes.height == len(ROWS)
-    # What no two keys share is of one system.
-    parts = {part: [{"id": f"{part}{k}", "correct": k % 2} for k in range(9)] for part in ("train", "test")}
-    path.write_text(json.dumps(parts))
+
+
+@pytest.mark.parametrize(
+    ("keys", "row"),
+    [
+        ("calm angry", {"id": "{key}{k}"}),
+        ("math code", {"id": "{k}"}),
+        ("math code", {"id": "q{k}", "question": "What is {key} {k}?"}),
+        ("easy hard", {"id": "q{k}"}),
+        ("epoch_1 epoch_2", {"question": "Why {k}?"}),
+        ("run1 run2", {"question": "Why {k}?"}),
+    ],
+    ids=["no item shared", "counted", "other questions", "parts", "epochs", "runs"],
+)
+def test_lists_of_parts_and_of_repetitions_are_no_systems(keys: str, row: dict[str, str], tmp_path: Path) -> None:
+    lists = {
+        key: [{**{name: cell.format(key=key, k=k) for name, cell in row.items()}, "correct": k % 2} for k in range(9)]
+        for key in keys.split()
+    }
+    (path := tmp_path / "t.json").write_text(json.dumps(lists))
     assert looks_at(read_head(path))[0].systems == frozenset()
 
 
