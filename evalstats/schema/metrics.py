@@ -44,7 +44,7 @@ _BAD_PAIRS = frozenset(
 # Words that turn a bad one round: to detect, to avoid or to be free of it is good.
 _TURNS = re.compile(
     r"no$|non$|not$|without$|free$|anti|avoid|resist|robust|defen[cds]|prevent|protect|detect|identif|recogni|recover|"
-    r"correct|fix|repair|resolv|solv|pass$|handl|reduc|mitigat|surviv|safety$|safe$|neg$|negative$|inverse$|inverted$|accura|acc$|f1$|auc|auroc|"
+    r"correct|fix|repair|resolved$|solved$|handl|reduc|mitigat|surviv|safety$|safe$|neg$|negative$|inverse$|inverted$|accura|acc$|f1$|auc|auroc|"
     r"auprc|precision|recall|corr$|correlation|saved$|saving|bounded$|withstand|reject"
 )
 # Times, amounts and counts: they have no top, and a system whose values all lie below 1 may be fast, not on a scale to 1.

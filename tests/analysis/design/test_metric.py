@@ -140,6 +140,12 @@ def test_what_succeeds_may_be_what_the_rows_are_called(tmp_path: Path, item: str
     assert "the names of the items suggest that lower is better in 'success'" in found.summary()
 
 
+def test_what_says_itself_what_is_good_is_so_of_bad_items_too(tmp_path: Path) -> None:
+    rows = [f"b{k},{side},{k % 5 + (side == 'new')}" for k in range(24) for side in ("old", "new")]
+    (path := tmp_path / "t.csv").write_text("\n".join(["bug_id,model,rating", *rows]))
+    assert es.compare(es.read(path), "old", "new").direction == "assumed"
+
+
 @pytest.mark.parametrize("rule", ["worse", "inconclusive", "not-noninferior"])
 def test_no_gate_passes_on_an_open_direction(rule: str) -> None:
     found = gate(es.compare(read(HARM, "jailbroken"), "b", "a", margin="5pp"), rule)
