@@ -169,7 +169,7 @@ def test_what_cannot_be_fitted() -> None:
 def test_coverage() -> None:
     """Of 60 tables where items are nearly all easy, or the law is another than the one fitted, at least 52.
 
-    Of intervals that hold 95%, fewer are seen in one of 400 such tests; of 100 tables, fewer than 88 were in one of 700.
+    Of intervals that hold 95%, fewer are seen in one of 350 such tests; of 100 tables, fewer than 88 were in one of 700.
     """
     rng, held = np.random.default_rng(6), 0
     for law in (lambda rng, n: rng.beta(8, 1, n), lambda rng, n: special.expit(rng.normal(1, 1.5, n))):
