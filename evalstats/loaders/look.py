@@ -8,7 +8,7 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 import msgspec
@@ -177,20 +177,16 @@ def _sharing(rows: Sequence[Record]) -> frozenset[str]:
     >>> _sharing([{"key": key, "id": f"q{k}"} for key in ("easy", "hard") for k in range(3)])
     frozenset()
     """
-    keys = [str(row.get(KEY)) for row in rows if KEY in row]
-    levels = frozenset(keys)
-    if len(keys) < len(rows) or 2 * len(levels) > len(rows) or any(map(is_no_side, levels)):
+    keys = [row.get(KEY) for row in rows]
+    systems = frozenset(map(str, keys))
+    if None in keys or 2 * len(systems) > len(rows) or any(map(is_no_side, systems)):
         return frozenset()
-    names = dict.fromkeys(name for row in rows for name in row if name != KEY)
+    names = dict.fromkeys(chain.from_iterable(rows))
     for name in [name for name in names if words_of(name) in ASKED] or names:
         values = [as_text(row.get(name)) for row in rows]
-        once = None not in values and len({*zip(keys, values, strict=True)}) == len(rows)
-        if (
-            once
-            and len(rows) > _SHARED * len(levels) * len({*values})
-            and any(as_number(each) is None for each in values)
-        ):
-            return levels
+        once = len({*zip(keys, values, strict=True)}) == len(rows) > _SHARED * len(systems) * len({*values})
+        if once and any(as_number(value) is None for value in values):
+            return systems
     return frozenset()
 
 
