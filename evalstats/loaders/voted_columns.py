@@ -12,6 +12,8 @@ from evalstats.loaders.sampled_column import ID_CHARS, SampledColumn, is_score
 _SIDES: Final = frozenset({"model_a", "model_b"})
 # A column that is not called like a winner says who won where either side did.
 _EITHER_WINS: Final = frozenset({"a", "b"})
+# So many columns of names are looked at three by three.
+_FEW: Final = 8
 # What may be answered is no side of a vote.
 _OPTIONS: Final = frozenset({"choice", "choices", "option", "options"})
 
@@ -70,6 +72,14 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | No
             is_sure = systems and plainly and all(c.is_complete for c in pair)
             if of_votes or is_sure or winner is None or winner.named("winner") == 1:
                 return options, is_sure
+    # Of three columns of names one may say which of the others won, whatever they are called.
+    few = [column for column in names if 4 * len(column.levels) <= len(column.values)][:_FEW]
+    for three in permutations(few, 3) if of_votes else ():
+        rows = [(a, b, won) for a, b, won in zip(*(c.values for c in three), strict=True) if won]
+        rows = [row for row in rows if not labelled(row[2] or "", "", "").outcome]
+        if {won == a for a, _, won in rows} == {True, False} and all(a != b and won in {a, b} for a, b, won in rows):
+            roles = zip(("model_a", "model_b", "winner"), three, strict=True)
+            return [*(f"{role}={column.source}" for role, column in roles), *beside], False
     # The only two names that a column of winners has are the sides that no column names.
     called = [column for column in names if column.named("winner") == 1 or "vs" in column.tokens]
     answered = _answered(columns)
@@ -81,7 +91,8 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | No
             return options, winner.is_complete and sides == won
     called += [column for column in names if _outcomes(column, (column, column)) >= _EITHER_WINS]
     told = called[0].source if called else "COLUMN"
-    return (["model_a=COLUMN", "model_b=COLUMN", f"winner={told}", *beside], False) if of_votes else None
+    sides = [f"{name}={by_words[name].source if {*by_words} >= _SIDES else 'COLUMN'}" for name in sorted(_SIDES)]
+    return ([*sides, f"winner={told}", *beside], False) if of_votes else None
 
 
 def _answered(columns: Sequence[SampledColumn]) -> list[str]:

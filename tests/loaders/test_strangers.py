@@ -116,12 +116,14 @@ def test_two_whom_only_the_winner_names_are_the_sides(tmp_path: Path) -> None:
         ),
         ("id,response_ru,response_en,quality_score,Winner", "{0},x,y,,", "Winner has no value in any row"),
         ("battle_id,D1", "{0},{1}", "winner=D1. But no column names the two sides; one name for all votes is"),
+        ("id,model_a,model_b,rating", "{0},x,y,2", "--map winner=COLUMN. But no column is plainly the winner"),
+        ("id,champion,rival,who", "{0},x,y,{2}", "--map model_a=champion --map model_b=rival --map winner=who. "),
     ],
-    ids=["sides of answers", "blank", "no sides"],
+    ids=["sides of answers", "blank", "no sides", "no winner", "names"],
 )
 def test_who_asks_about_votes_is_told_of_sides_and_winner(tmp_path: Path, columns: str, row: str, said: str) -> None:
     assert said in refused(
-        tmp_path / "v.csv", columns, [row.format(k, "AB"[k % 2]).split(",") for k in range(12)], "arena"
+        tmp_path / "v.csv", columns, [row.format(k, "AB"[k % 2], "xy"[k % 2]).split(",") for k in range(12)], "arena"
     )
 
 
