@@ -117,21 +117,19 @@ def made_of_two(columns: Sequence[SampledColumn]) -> dict[SampledColumn, tuple[S
 def rival_of_scores(
     made: Mapping[SampledColumn, tuple[SampledColumn, SampledColumn]], columns: Iterable[SampledColumn]
 ) -> SampledColumn | None:
-    """Return whether a label is the right one as a score, where a graded `score` and nothing else says what is right.
+    """Return whether a label is the right one as a score, where a graded `score` stands beside it.
 
     Beside two columns with the same few labels, one given and one right, such a score may be how sure a classifier was.
 
     >>> rows = [{"pred": p, "truth": "a", "ok": p == "a", "score": s} for p, s in zip("abab", (0.9, 0.2, 0.7, 0.4))]
     >>> columns = {name: SampledColumn(name, rows) for name in rows[0]}
     >>> made = made_of_two([columns["pred"], columns["truth"]])
-    >>> rival_of_scores(made, [columns["score"]]).name, rival_of_scores(made, [columns["ok"], columns["score"]])
+    >>> rival_of_scores(made, [columns["score"]]).name, rival_of_scores(made, [columns["ok"]])
     ('pred==truth', None)
     """
     labels = [m for m, (one, other) in made.items() if _EQUAL in m.name and len(one.levels | other.levels) <= _LABELS]
-    scores = [column for column in columns if column.named("score")]
-    graded = any(column.words == "score" and len(column.levels) > 2 for column in scores)
-    said = any(len(column.levels) <= 2 for column in scores)
-    return next(iter(labels), None) if graded and not said else None
+    graded = any(column.words == "score" and len(column.levels) > 2 for column in columns)
+    return next(iter(labels), None) if graded else None
 
 
 def forecast_among(columns: Sequence[SampledColumn]) -> tuple[SampledColumn, SampledColumn] | None:

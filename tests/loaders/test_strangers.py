@@ -746,6 +746,17 @@ def test_ordinary_tables_are_read_as_they_are_meant(columns: str, row: str, best
     assert (found[0].options, found[0].is_sure) == (tuple(best.split()), is_sure)
 
 
+def test_what_is_right_is_not_lost_beside_how_sure_a_classifier_was(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [
+        f"q{k},{side},{'ab'[k % 2]},{'ab'[k % 3 % 2]},{k % 2 == k % 3 % 2},0.{k + 50}"
+        for k in range(40)
+        for side in SIDES
+    ]
+    path.write_text("\n".join(["id,model,label,pred,correct,score", *rows]))
+    assert {*read(path).outcomes["metric"]} == {"correct", "score"}
+
+
 def test_what_two_systems_have_right_are_scores_of_each(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     for columns, sides in (
