@@ -319,9 +319,9 @@ def repeats_told_apart(
         return f"{role}={column.source}"
 
     def same_items(column: SampledColumn) -> bool:
-        """Whether what else is said of the items stays the same in all levels: a task counts items of its own."""
+        """Whether what is said of the items in words is the same in all levels: a task counts items of its own."""
         items = [key[0] for key in keys]
-        facts = [c for c in columns if c is not column and not c.is_measured and len({*c.values}) > 1]
+        facts = [c for c in columns if c is not column and not c.numbers and len({*c.values}) > 1]
         return any(
             len({*zip(items, c.values, strict=True)}) == len({*items})
             and len({*zip(column.values, c.values, strict=True)}) > len(column.levels)

@@ -632,13 +632,15 @@ def test_what_repeats_is_shown_by_the_beginning_of_its_text_and_told_apart_by_a_
     assert f"item '{('why is that so? ' * 9)[:80]}'" in said
 
 
-@pytest.mark.parametrize(("fact", "role"), [("kind", "variant"), ("question", "variant"), ("asked", "task")])
+@pytest.mark.parametrize(
+    ("fact", "role"), [("kind", "variant"), ("question", "variant"), ("asked", "task"), ("idx", "task")]
+)
 def test_a_task_counts_items_of_its_own_and_a_version_of_an_item_says_what_it_says(
     tmp_path: Path, fact: str, role: str
 ) -> None:
     """The same id is the same item in all levels of a column where what else is said of it is the same there."""
     path = tmp_path / "t.csv"
-    facts = {"kind": "kind {0}", "question": "What is {0}?", "asked": "What is {0} of {1}?"}
+    facts = {"kind": "kind {0}", "question": "What is {0}?", "asked": "What is {0} of {1}?", "idx": "{0}"}
     rows = [
         f"{k},{model},{tone},{facts[fact].format(k % 5, tone)},{(k + len(model + tone)) % 3 % 2}"
         for k in range(12)
