@@ -24,13 +24,15 @@ def plural_of(name: str) -> str:
     ('passages', 'categories', 'classes', 'statuses')
     >>> plural_of("doc_id"), plural_of("user kind"), plural_of("src"), plural_of("tags")
     ('levels of doc_id', 'levels of user kind', 'levels of src', 'levels of tags')
-    >>> plural_of("seed"), plural_of("labeled")
-    ('seeds', 'levels of labeled')
+    >>> plural_of("seed"), plural_of("labeled"), plural_of("phenomenon")
+    ('seeds', 'levels of labeled', 'phenomena')
     """
     if not _SINGULAR.fullmatch(name):
         return f"levels of {name}"
     if name.endswith("y") and name[-2:-1] not in "aeiou":
         return f"{name[:-1]}ies"
+    if name in {"phenomenon", "criterion"}:
+        return f"{name[:-2]}a"
     return f"{name}es" if name.endswith(("s", "x", "z", "ch", "sh")) else f"{name}s"
 
 

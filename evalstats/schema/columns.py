@@ -296,7 +296,7 @@ _PARTITIONS = frozenset(
     {
         "ability", "area", "aspect", "behavior", "behaviour", "benchmark", "capability", "category", "channel", "class",
         "country", "dataset", "difficulty", "dimension", "discipline", "domain", "field", "format", "genre", "intent", "kind",
-        "lang", "language", "level", "locale", "modality", "mode", "phase", "platform", "region", "scenario",
+        "lang", "language", "level", "locale", "modality", "mode", "phase", "phenomenon", "platform", "region", "scenario",
         "severity", "skill", "split", "stage", "style", "subcategory", "subdomain", "subfield", "subject", "subset", "subtask",
         "subtopic", "suite", "task", "theme", "tier", "topic", "type",
     }

@@ -383,3 +383,16 @@ def test_a_frontier_is_clustered_by_what_decides() -> None:
     assert found.clusters == ("chapter",)
     assert es.frontier(data, cluster="none", n_resamples=200).clusters == ()
     assert any("Items of one chapter behave alike" in text for text in told(found))
+
+
+def test_neither_an_answer_key_nor_what_many_items_leave_empty_groups_them() -> None:
+    codes = np.repeat(np.arange(GROUPS), EACH)
+    gains = [0.6] * 6 + [0.0] * 6
+    chapters = grouped(gains)
+    assert es.compare(chapters, "m0", "m1").clusters == ("chapter",)
+    # Both name the same labels: what was felt, and what a model took it for.
+    feelings = grouped(gains, name="felt", seen=named("c", codes[::-1] % 9))
+    assert not es.compare(feelings, "m0", "m1").clusters
+    half = chapters.outcomes.with_columns(pl.when(pl.col("chapter") > "c2").then("chapter")).drop("run")
+    assert half["chapter"].is_null().mean() > 0.1  # pyright: ignore[reportOptionalOperand]
+    assert not es.compare(es.from_frame(half, item="item", score="score", model="model"), "m0", "m1").clusters
