@@ -370,8 +370,8 @@ class _Table:
         scored = {word for word in SCORERS if first[word] > 1}
         sure |= {c.name for _, c in weighed if c.words.split("_")[0] in scored and c.is_measured and "," not in c.name}
         only = len(weighed) == 1 and weighed[0][1].named("score") > 0 and not self.made
-        # What nothing calls a score is a guess, which only the one column makes that can be one.
-        weighed = [pair for pair in weighed if pair[0] > GUESS or pair[1].name in sure or len(weighed) == 1]
+        # What nothing calls a score is a guess, which is made where nothing is surer.
+        weighed = [pair for pair in weighed if pair[0] > GUESS or pair[1].name in sure] or weighed
         named = [column for column in self.columns if column.name in sure]
         named = [] if self.metric is not None else named
         # What is rated on the scale of a score, or called as two of them begin, is rated as well; what says something of the

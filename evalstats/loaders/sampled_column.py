@@ -241,6 +241,7 @@ class SampledColumn:
             return named
         # What is called like another role is no score, whatever it holds.
         called = any(self.named(role) for role in ROLES if role not in {"score", "winner"})
+        called = called or is_answer(self.name) or not EXPECTED.isdisjoint(self.tokens)
         return named or (0.0 if called else GUESS if len(self.levels) <= 2 else 0.3)
 
     def as_model(self, asked: AskedNames) -> float:

@@ -767,3 +767,15 @@ def test_what_two_systems_have_right_are_scores_of_each(tmp_path: Path) -> None:
     ):
         path.write_text("\n".join([columns, *(f"q{k},{k % 2},{k % 3 % 2}" for k in range(20))]))
         assert sorted({*read(path).outcomes["model"]}) == sides.split()
+
+
+def test_what_may_be_a_score_is_asked_about_where_nothing_is_called_one(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [
+        f"r{k},{version},{k % 3 % 2},{(k + len(version)) % 2},{k % 2}" for k in range(20) for version in ("v1", "v02")
+    ]
+    path.write_text("\n".join(["request_id,api_version,wrong_part,escalated,true_part", *rows]))
+    said = refused_of(path)
+    for name in ("wrong_part", "escalated"):
+        assert f"--map item=request_id --map score={name} --map model=api_version" in said
+    assert "score=true_part" not in said
