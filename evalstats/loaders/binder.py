@@ -614,8 +614,9 @@ class _Table:
                 *absent,
             )
             doubt = absent or any(column in rivals for column in rest)
-            # A row that holds scores of several systems pairs them, whatever it is called.
-            clear = (of_item >= _ENOUGH or item is None) and sure and told and not doubt and self.n_rows > 0
+            # Of a table of nothing but scores of systems a row is an item; beside other columns it may be a part or a day.
+            alone = len(columns) == len(self.columns)
+            clear = (of_item >= _ENOUGH or alone) and sure and told and not doubt and self.n_rows > 0
             reads = (None if item is None else item.partition, "models", text)
             found.append(
                 Assignment(options=options, weight=weight + of_item, is_sure=clear, n_systems=len(columns), reads=reads)

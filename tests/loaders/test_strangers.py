@@ -720,6 +720,10 @@ def test_a_row_of_scores_of_several_systems_is_an_item_of_all(tmp_path: Path) ->
     path = tmp_path / "t.csv"
     path.write_text("old,new\n" + "".join(f"{k % 2},{k % 3 % 2}\n" for k in range(30)))
     assert es.compare(read(path, question="compare"), "old", "new").n_items == 30
+    # Beside other columns it may be a part of a benchmark.
+    parts = [f"{part},{split},0.{k + 51},0.{k + 62}" for k, (part, split) in enumerate(product("abc", ("dev", "test")))]
+    said = refused(path, "benchmark,split,old,new", [row.split(",") for row in parts], "compare")
+    assert "fit: --map 'item=#row' --map models=old,new. " in said
 
 
 @pytest.mark.parametrize(
