@@ -49,18 +49,17 @@ class Metric(MetricFacts):
 
 
 def direction_of(name: str, *, declared: bool | None, of: Sequence[str] = ()) -> tuple[bool, Direction]:
-    """Return whether more is better, and how that is known; `of` is what rows and items are called: whose success one is.
+    """Return whether more is better, and how that is known; `of` is what else names what was scored.
 
     >>> [direction_of(name, declared=None) for name in ("wer ↓", "wer", "score")]
     [(False, 'declared'), (True, 'asked'), (True, 'assumed')]
-    >>> [direction_of(name, declared=None, of=["attacks", "attack_id"]) for name in ("success", "rating")]
+    >>> [direction_of(name, declared=None, of=["attacks", "attack_id"]) for name in ("success", "detected")]
     [(True, 'asked'), (True, 'assumed')]
     """
     said = direction_in_name(name) if declared is None else declared
     if said is not None:
         return bool(said), "declared"
-    names = (*of, name) if "succe" in name.lower() else (name,)
-    return True, "asked" if suggests_lower(" ".join(names)) else "assumed"
+    return True, "asked" if suggests_lower(" ".join((*of, name))) else "assumed"
 
 
 def direction_notes(direction: str) -> tuple[Note, ...]:
@@ -397,7 +396,8 @@ def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str, co
         seen = _kind_seen(scores)
         counted = kind in ("binary", "proportion") or _counts_successes(rows)
         kind = "proportion" if seen == "bounded" and counted else seen
-    maps = data.column_maps(levels_of(rows["run"]))
+    # What rows and items are called says whose success a success is.
+    maps = data.column_maps(levels_of(rows["run"])) if "succe" in name.lower() else []
     of = [name for map_ in maps for name in (map_.get("rows") or "", *map_["columns"].get("item", ()))]
     better, direction = direction_of(name, declared=declared.get("higher_is_better"), of=of)
     return Metric(
