@@ -215,7 +215,7 @@ class ArenaVotesLoader(SingleFileLoader):
                 first = again.arg_true()[0]
                 raise InputError(
                     f"vote {frame['battle'][first]!r} appears twice ({word} {places[first]} is the second); "
-                    "every vote needs an id of its own: drop the copies"
+                    "every vote needs an id of its own: drop the copies, or rename the column if it names what was voted on"
                 )
             yield Frame(table="comparisons", frame=frame.with_columns(pl.lit(run).alias("run")))
         votes.left_out.check(source.path, tally.n_votes)

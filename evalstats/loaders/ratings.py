@@ -177,7 +177,7 @@ def _offered(
     labels = [c for c in few if c.is_complete and not (c.scored or is_answer(c.name))]
     criteria = [c for c in labels if ROLES["metric"].weight(c.words.removesuffix("_id"))]
     models = [c for c in labels if c.holds_models]
-    others = [c for c in labels if c not in (*criteria, *models)]
+    others = [c for c in labels if c not in (*criteria, *models) and c.named("item") < SURE]
     likely = {
         "item": [*items[: _TRIED - 1], SampledColumn(ROW, ())],
         "rater": sorted(others, key=lambda c: (not c.is_rater, len(c.levels))),
@@ -192,8 +192,11 @@ def _offered(
         more = {role: name for role, name in zip(likely, chosen, strict=True) if name}
         with suppress(InputError):
             if len({*more.values()}) == len(more) and read(some, {**named, **more}):
-                raters = read(table, {**named, **more}).ratings.select(pl.col("rater").n_unique().over(unit))
-                if 2 * (raters["rater"] > 1).sum() >= table.height:
+                found = read(table, {**named, **more}).ratings
+                said = pl.struct("value", "label").n_unique()
+                rated = found.select(pl.n_unique("rater").over(unit), said.over(unit).alias("label"))
+                # A fact of what was rated, on which all agree, is no rating of it.
+                if 2 * (rated["rater"] > 1).sum() >= table.height and (rated["label"] > 1).any():
                     return [f"{role}={name}" for role, name in more.items()]
     return None
 
@@ -303,7 +306,9 @@ def _criteria(table: pl.DataFrame, item: str) -> list[str]:
     best = assigned(table.columns, rows, AskedNames(question="judges"))[0]
     scores = next((each.removeprefix("score=") for each in best.options if each.startswith("score=")), "").split(",")
     numbers = [name for name in scores if name in table.columns and table[name].dtype.is_numeric()]
-    return [name for name in numbers if table.group_by(item).agg(pl.col(name).n_unique())[name].max() != 1]
+    return [
+        name for name in numbers if name != item and table.group_by(item).agg(pl.col(name).n_unique())[name].max() != 1
+    ]
 
 
 def _raters_in(table: pl.DataFrame, asked: Sequence[str]) -> dict[str, tuple[str, str]]:

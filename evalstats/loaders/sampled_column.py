@@ -333,6 +333,7 @@ def repeats_told_apart(
         column
         for column in columns
         if len(column.levels) <= max(2, len(keys) // 2) and not is_answer(column.name) and column.chars < NAME_CHARS
+        if "count" not in column.tokens
     ]
     named = sorted((c for c in columns if c.named("trial")), key=lambda c: -c.named("trial"))
     named += [column for column in few if column.is_rater and (column.named("rater") or not column.scored)]

@@ -163,7 +163,7 @@ def test_a_column_called_like_what_raters_make_is_kept_beside_them(name: str) ->
         (
             "art_id,ann,criteriaID,annotation",
             {},
-            "item=art_id rater=ann value=annotation criterion=criteriaID",
+            "item=art_id rater=ann criterion=criteriaID",
         ),
         ("art_id,rater,style,score", [], "variant=style"),
         ("art_id,human_score,style,judge_score", ["human_score", "judge_score"], "variant=style"),
@@ -172,7 +172,15 @@ def test_a_column_called_like_what_raters_make_is_kept_beside_them(name: str) ->
 )
 def test_what_a_table_of_ratings_lacks_is_offered_and_works(columns: str, raters: Sequence[str], offer: str) -> None:
     keys = [(art, rater, style) for art in range(20) for rater in ("Ann. 1", "Ann. 2") for style in ("short", "plain")]
-    rows = [(art, 1 + art % 3 if raters else rater, style, 1 + (art + len(style)) % 4) for art, rater, style in keys]
+    rows = [
+        (
+            art,
+            1 + art % 3 if raters else rater,
+            style,
+            1 + (art + len(style) + (art % 5 == 0 and rater == "Ann. 2")) % 4,
+        )
+        for art, rater, style in keys
+    ]
     rows = rows if not raters else [row for row, key in zip(rows, keys, strict=True) if key[1] == "Ann. 1"]
     table = pl.DataFrame(rows, columns.split(","), orient="row")
     with pytest.raises(InputError) as error:
@@ -194,3 +202,12 @@ def test_ratings_that_nothing_tells_apart_are_offered_no_map() -> None:
     with pytest.raises(InputError, match="These may fit: --map 'item=#row'"):
         from_ratings(wide, raters=["human", "judge"])
     assert from_ratings(wide, item="#row", raters=["human", "judge"]).ratings["item"].to_list() == [*"123123"]
+
+
+def test_what_all_agree_on_is_no_rating_and_an_item_may_be_called_row() -> None:
+    rows = [
+        (k, ("de", "en")[k % 2], who, "yn"[(k + (who == "bob") * k) % 2]) for k in range(12) for who in ("ann", "bob")
+    ]
+    table = pl.DataFrame(rows, ["row", "condition", "annotator", "verdict"], orient="row")
+    with pytest.raises(InputError, match=r"--map value=verdict$"):
+        from_ratings(table)
