@@ -99,7 +99,8 @@ def with_expressions(
 def made_of_two(columns: Sequence[SampledColumn]) -> dict[SampledColumn, tuple[SampledColumn, SampledColumn]]:
     """Return the scores that two columns make by their names: an answer beside the one expected, a count beside its total."""
     short = [column for column in columns if column.cells and column.chars <= ID_CHARS]
-    answers = product(filter(_is_answer, short), (c for c in short if _is_answer(c, expected=True)))
+    known = [c for c in short if _is_answer(c, expected=True)]
+    answers = [pair for pair in product(short, known) if _is_answer(pair[0]) or _has_labels_of(*pair)]
     # A row that is right or wrong itself holds no count.
     rights = [column for column in short if column.tokens & RIGHTS and not {*column.numbers} <= {0.0, 1.0}]
     counts = product(rights, (column for column in short if column.tokens & TOTALS and column not in rights))
@@ -159,6 +160,13 @@ def _is_answer(column: SampledColumn, *, expected: bool = False) -> bool:
     given = ANSWERED | PREDICTED
     known = column.tokens & EXPECTED and not column.tokens & PREDICTED if expected else column.tokens & given
     return bool(known) and column.words.rpartition("_")[2] in given | EXPECTED
+
+
+def _has_labels_of(given: SampledColumn, known: SampledColumn) -> bool:
+    """Whether a column has the few labels of one that is called the right one, which are no scores."""
+    labels = known.levels & given.levels
+    few = 2 <= len(labels) == min(len(known.levels), len(given.levels)) and len(given.levels | known.levels) <= _LABELS
+    return few and given is not known and not (given.scored or known.scored)
 
 
 def _is_share(first: object, second: object) -> bool:

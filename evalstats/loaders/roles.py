@@ -184,7 +184,7 @@ ANSWERS: Final = _words(
 REASONS: Final = _words("explanation reason reasoning rationale justification critique")
 # What was answered, and what is right; how many were right, and of how many.
 PREDICTED: Final = _words("pred predict prediction predicted")
-EXPECTED: Final = _words("gold golden label target expected reference truth true correct")
+EXPECTED: Final = _words("gold golden label target expected reference truth correct")
 RIGHTS: Final = _words("correct passed passes conversions converted successes solved events signups")
 # Shares of many items.
 RATES: Final = _words("accuracy acc rate auc auroc")

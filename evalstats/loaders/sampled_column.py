@@ -150,6 +150,11 @@ class SampledColumn:
         return self.chars > ID_CHARS or not (ANSWERS.isdisjoint(self.tokens) or self.words.endswith("_id"))
 
     @property
+    def is_told(self) -> bool:
+        """Whether it holds answers by its name, or what is right."""
+        return is_answer(self.name) or not EXPECTED.isdisjoint(self.tokens) or self.words.startswith("true_")
+
+    @property
     def is_rater(self) -> bool:
         """Whether it names who rated, person or judge."""
         return not JUDGES.isdisjoint(self.tokens) or self.named("rater") > 0
@@ -241,7 +246,7 @@ class SampledColumn:
             return named
         # What is called like another role is no score, whatever it holds.
         called = any(self.named(role) for role in ROLES if role not in {"score", "winner"})
-        called = called or is_answer(self.name) or not EXPECTED.isdisjoint(self.tokens)
+        called = called or self.is_told
         return named or (0.0 if called else GUESS if len(self.levels) <= 2 else 0.3)
 
     def as_model(self, asked: AskedNames) -> float:
@@ -260,10 +265,9 @@ class SampledColumn:
             named = max(named, SURE)  # the arms of a test: A and B, control and treatment, v1 and v2
         # What is called like nothing and has a few names may be what is compared.
         few = 1 < len(self.levels) <= min(MOST_SIDES, len(self.cells) // 4) and self.is_complete and not self.is_text
-        truth = is_answer(self.name) or not EXPECTED.isdisjoint(self.tokens)
-        nameless = few and self.scored < 1 and not (truth or has_role_by_name(self.words))
+        nameless = few and self.scored < 1 and not (self.is_told or has_role_by_name(self.words))
         named = max(named, 0.35 * nameless)
-        told = self.holds_models and ANSWERS.isdisjoint(self.tokens) and not (truth or self.is_rater)
+        told = self.holds_models and ANSWERS.isdisjoint(self.tokens) and not (self.is_told or self.is_rater)
         return max(named, 0.7 * told)
 
 

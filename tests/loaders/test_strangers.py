@@ -783,3 +783,13 @@ def test_what_may_be_a_score_is_asked_about_where_nothing_is_called_one(tmp_path
     for name in ("wrong_part", "escalated"):
         assert f"--map item=request_id --map score={name} --map model=api_version" in said
     assert "score=true_part" not in said
+
+
+def test_labels_beside_the_right_ones_are_an_answer_whatever_they_are_called(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    labels = ("red", "green", "blue")
+    rows = [f"sentence {k},{labels[k % 3]},{labels[k * 7 % 5 % 3]},{labels[k % 2]} wing" for k in range(30)]
+    path.write_text("\n".join(["sentence,label,classification,about_true_or_not_true", *rows]))
+    said = refused_of(path)
+    assert "--map item=sentence --map score=classification==label" in said
+    assert "not_true" not in said.partition(". It has")[0]
