@@ -26,10 +26,12 @@ from evalstats.report.engine import pandoc_program
 
 ROOT = pages.ROOT
 HERE = ROOT / "dev" / "website"
+EXTENSION = ROOT / "reports" / "_extensions" / "evalstats"
+# Options are marked before the extension writes short code out.
 FILTERS = (
-    ROOT / "reports" / "_extensions" / "evalstats" / "quarto.lua",
-    HERE / "tables.lua",
     HERE / "options.lua",
+    EXTENSION / "quarto.lua",
+    HERE / "tables.lua",
     HERE / "links.lua",
 )
 _SOURCES = re.compile(r"\.(md|qmd|ipynb)$")
@@ -74,7 +76,7 @@ def build(output: Path) -> Path:
         for name in settings["project"].get("resources", ()):
             shutil.copy(ROOT / name, new / name)
         for name in ("evalstats.css", "page.js"):
-            shutil.copy(FILTERS[0].with_name(name), new / name)
+            shutil.copy(EXTENSION / name, new / name)
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)
         raise

@@ -2,8 +2,7 @@
 local escapes = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;" }
 
 function Code(code)
-  local plain = #code.classes == 0 or code.classes[1] == "es-whole"
-  if not FORMAT:match("html") or code.identifier ~= "" or not plain or not code.text:match("%-%a") then
+  if not FORMAT:match("html") or code.attr ~= pandoc.Attr() or not code.text:match("%-%a") then
     return nil
   end
   local text = (" " .. code.text):gsub("[&<>]", escapes)
