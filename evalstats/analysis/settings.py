@@ -108,9 +108,8 @@ def _named(option: Offered, given: Mapping[str, Any], question: str) -> Any:
     if found is not value:
         found = as_names(value, _dtype(given, option.flag.names, question))
     if option.kinds == (str,) and not isinstance(found, str):
-        several = cast("Sequence[object]", value) if isinstance(value, Sequence) else ()
-        if hasattr(value, "shape") or len(several) > 1:
-            kind = type(cast("object", value)).__name__
+        kind, listed = type(cast("object", value)).__name__, isinstance(value, list | tuple)
+        if hasattr(cast("object", value), "shape") or (listed and len(cast("Sequence[object]", value)) > 1):
             raise InputError(f'{option.name} is a {kind}; name both in one dict: {{"old": first, "new": second}}')
         raise InputError(f"{option.name} is {value!r}; give one name")
     if option.takes(Sequence) and not option.takes(str) and isinstance(found, str):
