@@ -62,7 +62,7 @@ def test_pages_of_the_site_hold_no_script_and_load_two(site: Path) -> None:
         '<script src="../site.js" data-up="../" defer>',
         '<script src="../page.js" defer>',
     ]
-    source = build.FILTERS[0].with_name("page.js")
+    source = build.EXTENSION / "page.js"
     assert (site / "page.js").read_bytes() == source.read_bytes()
 
 
