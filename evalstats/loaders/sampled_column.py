@@ -217,6 +217,7 @@ class SampledColumn:
     def as_score(self, asked: AskedNames) -> float:
         """How surely it is the score."""
         named = self.named("score")
+        named = 0.0 if self.words.startswith("true_") and named < 0.5 else named  # `true_value` is the right one
         if self.name in asked.metrics and self.scored >= 0.5:
             return ASKED_FOR
         # Texts and letters among which some are scores are answers, whatever they are called.

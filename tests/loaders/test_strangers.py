@@ -700,7 +700,7 @@ def test_what_is_right_is_neither_a_system_nor_are_answers_scores(tmp_path: Path
     path = tmp_path / "t.csv"
     rows = [f"q{k},{side},{k}.5,{k + len(side)}.5" for k in range(20) for side in ("calm", "angry")]
     path.write_text("\n".join(["question_id,tone,true_value,parsed_value", *rows]))
-    assert "models=true_value" not in refused_of(path)
+    assert "true_value" not in refused_of(path).partition(". It has")[0]
     answers = ["C", "because of its inertia", "B", "A"]
     rows = [f"q{k},{side},{answers[k % 4]},{k % 3 % 2}" for k in range(20) for side in SIDES]
     path.write_text("\n".join(["question_id,config,correct,score_choice", *rows]))
