@@ -17,7 +17,7 @@ a sample: passage, user, any other name      where differences may go by it, the
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import permutations
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -61,10 +61,9 @@ _MIN_DISTINCT = 10
 NO_CLUSTERS = "none"
 # A column that differs within so few items was perhaps meant to describe items.
 _FEW_ITEMS = 0.05
-# What is empty on more of the items parts them into no groups.
-_FEW_BLANKS = 0.1
-# Columns with the same labels, so many, are an answer and another, or the right one.
-_FEWEST_LABELS, _MOST_LABELS = 3, 50
+# An answer and the right one have so few labels, are equal on so many of the rows that are right and unequal on as many others;
+# some rows tell, of which a few must be of either kind.
+_MOST_LABELS, _NEARLY, _TELL, _FEWEST = 50, 0.9, 2_000, 5
 # Levels that are nothing but letters of options, such as A to D or (a) to (e), are the key of a multiple-choice test.
 _OPTION, _MOST_OPTIONS = r"^\(?[A-Ea-e][).]?$", 5
 # With more systems hardly two items have the same scores, and everything follows from them.
@@ -97,9 +96,9 @@ def candidate_groups(data: EvalData, metric: MetricFacts, columns: Sequence[str]
 
     A column that differs within an item describes answers: a judge's decision, the option that was picked, a second metric.
     Items on which the systems agree would share a level of it and the others would not, so that it always seems to group the
-    differences. The same holds of a column made from the scores, such as how many systems were right, and of one that says what
-    a column of answers says, or has the labels of another. What many items leave empty parts them into no groups. All systems of
-    the data count, not only those that are compared; the metric is taken as it is in the files.
+    differences. The same holds of a column made from the scores, such as how many systems were right, of one that says what a
+    column of answers says, and of two that say what is right where they are equal. All systems of the data count, not only those
+    that are compared; the metric is taken as it is in the files.
     """
     outcomes = data.outcomes
     of_metric = (outcomes["benchmark"] == metric.benchmark) & (outcomes["metric"] == metric.name)
@@ -118,19 +117,15 @@ def candidate_groups(data: EvalData, metric: MetricFacts, columns: Sequence[str]
     )
     every = _patterns(rows, place, n, systems) if len(systems) <= _MOST_SYSTEMS else None
     answers = [levels_of_items(_codes_of(rows, name), place, n)[0] for name in columns if is_answer(name)]
-    texts = [name for name in names if rows[name].dtype == pl.String and rows[name].n_unique() <= _MOST_LABELS]
-    labels = {name: {*levels_of(rows[name].str.to_lowercase())} for name in texts}
-    alike = ({one, other} for one, other in permutations(labels, 2) if labels[one] <= labels[other])
-    equal = {name for pair in alike for name in pair if min(len(labels[each]) for each in pair) >= _FEWEST_LABELS}
+    compared = _answer_and_key(rows, columns)
     kept: list[str] = []
     notes: list[str] = []
     for name in names:
         own, differs = levels_of_items(_codes_of(rows, name), place, n)
-        differing, blank = int(differs.sum()), int(np.count_nonzero(own <= 0))
-        if name in equal or blank > _FEW_BLANKS * n:
+        differing = int(differs.sum())
+        if name in compared:
             shown = label_of(name, data.factor_names())
-            why = "has the labels of another column" if name in equal else f"is empty on {blank:,} of {n:,} items"
-            notes.append(f"{shown} {why}, so it was not tested as a group of items")
+            notes.append(f"{shown} is an answer or the right one, so it was not tested as a group of items")
             continue
         if not differing and not _made_from_scores(
             pl.Series(own).set(pl.Series(own < 0), None), means.fill_nan(None), every
@@ -144,6 +139,20 @@ def candidate_groups(data: EvalData, metric: MetricFacts, columns: Sequence[str]
                 "to have it tested, give each item one level"
             )
     return Candidates(names=tuple(kept), notes=tuple(notes))
+
+
+def _answer_and_key(rows: pl.DataFrame, columns: Sequence[str]) -> frozenset[str]:
+    """Return two columns that are equal where the score is the highest and unequal elsewhere; none where no two are."""
+    some = rows.gather_every(max(1, rows.height // _TELL))
+    right = some["score"] == some["score"].max()
+    labels = {name: some[name].cast(pl.String).str.to_lowercase() for name in columns}
+    few = [name for name, cells in labels.items() if 1 < cells.n_unique() <= _MOST_LABELS]
+    for pair in combinations(few, 2):
+        equal = labels[pair[0]].eq_missing(labels[pair[1]])
+        of_either = equal.filter(right), (~equal).filter(~right)
+        if all(len(each) >= _FEWEST and each.sum() >= _NEARLY * len(each) for each in of_either):
+            return frozenset(pair)
+    return frozenset()
 
 
 def _patterns(rows: pl.DataFrame, place: Codes, n_items: int, systems: Sequence[str]) -> pl.Series:

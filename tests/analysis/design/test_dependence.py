@@ -385,14 +385,24 @@ def test_a_frontier_is_clustered_by_what_decides() -> None:
     assert any("Items of one chapter behave alike" in text for text in told(found))
 
 
-def test_neither_an_answer_key_nor_what_many_items_leave_empty_groups_them() -> None:
-    codes = np.repeat(np.arange(GROUPS), EACH)
-    gains = [0.6] * 6 + [0.0] * 6
-    chapters = grouped(gains)
-    assert es.compare(chapters, "m0", "m1").clusters == ("chapter",)
-    # Both name the same labels: what was felt, and what a model took it for.
-    feelings = grouped(gains, name="felt", seen=named("c", codes[::-1] % 9))
-    assert not es.compare(feelings, "m0", "m1").clusters
-    half = chapters.outcomes.with_columns(pl.when(pl.col("chapter") > "c2").then("chapter")).drop("run")
-    assert half["chapter"].is_null().mean() > 0.1  # pyright: ignore[reportOptionalOperand]
-    assert not es.compare(es.from_frame(half, item="item", score="score", model="model"), "m0", "m1").clusters
+def test_neither_an_answer_nor_its_key_groups_items() -> None:
+    """A key by which differences go is a group of items until the answers stand beside it."""
+    felt = np.repeat(np.arange(GROUPS), EACH)
+    gains = np.repeat([0.6] * 6 + [0.0] * 6, EACH)
+    draws = np.random.default_rng(1).random(len(felt))
+    right = np.stack([draws < 0.5, draws < np.clip(0.5 + gains, 0, 1)]).astype(int)
+    rows = pl.DataFrame(
+        {
+            "item": [f"q{i}" for i in range(len(felt))] * 2,
+            "model": np.repeat(["m0", "m1"], len(felt)),
+            "score": right.ravel(),
+            "felt": [f"c{code}" for code in felt] * 2,
+            "seen": [
+                f"C{code if ok else (code + 1) % GROUPS}" for own in right for code, ok in zip(felt, own, strict=True)
+            ],
+            "begun": [f"c{code % 5}" for code in felt] * 2,  # labels in common are not enough
+        }
+    )
+    tables = (rows.drop("seen"), rows)
+    found = [es.compare(es.from_frame(each, item="item", score="score", model="model"), "m0", "m1") for each in tables]
+    assert [each.clusters for each in found] == [("felt",), ()]
