@@ -634,8 +634,7 @@ class _Table:
         numbers = [
             c
             for c in numbers
-            if c.name in self.asked.sides
-            or not (c.words.startswith("true_") or no_system & {*re.sub(r"\d", "", c.words).split("_")})
+            if c.name in self.asked.sides or no_system.isdisjoint(re.sub(r"\d", "", c.words).split("_"))
         ]
         wanted = [column for column in numbers if column.name in self.asked.sides]
         wanted = [column for column in numbers if column in wanted or _is_another_side(column, wanted)]

@@ -28,6 +28,8 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:[, ]\d{3})+")
 _ROWS_A_MODEL: Final = 1.45
 # More items than this stand behind a summary's rows; so many parts may have a name that items have, too.
 MANY_ITEMS, _MANY_PARTS = 4, 50
+# A share of fewer may be that of an item's own trials.
+_MORE_THAN_TRIALS: Final = 16
 # How far a share of a count may lie from a whole number, with what rounding to four digits leaves of a thousand.
 _NEAR: Final = 0.05
 # What a summary has a row for, beside systems; where a part of a benchmark is told in a table that has no other place for it.
@@ -231,7 +233,7 @@ def are_averages(records: Sequence[Record]) -> bool:
     for count, score in product(counts, scores):
         cells = [(as_number(row.get(count)) or 0.0, cell_of(row.get(score))) for row in records]
         shares = [(n, cell.number * n / (100 if cell.percent else 1)) for n, cell in cells if cell is not None]
-        many = len(shares) == len(cells) and all(n > MANY_ITEMS**2 and n % 1 == 0 for n, _ in shares)
+        many = len(shares) == len(cells) and all(n > _MORE_THAN_TRIALS and n % 1 == 0 for n, _ in shares)
         if (
             many
             and all(0 <= k <= n and abs(k - round(k)) < _NEAR for n, k in shares)

@@ -109,7 +109,7 @@ ROLES: Final[Mapping[str, Role]] = {
         "harmfulness usefulness politeness empathy creativity informativeness naturalness satisfaction rouge_l rouge1 rouge2 "
         "rougel rouge_1 rouge_2 rouge_lsum bleu_1 bleu_2 bleu_3 bleu_4 bert_score rating_score quality_score feedback thumbs "
         "thumbs_up like liked upvote upvoted helpful "
-        "reciprocal_rank f1_score overall total_score exact partial_credit partial_match",
+        "true_positive_rate true_negative_rate reciprocal_rank f1_score overall total_score exact partial_credit partial_match",
         w80="top1 top3 top5 top10 top_1 top_3 top_5 top_10",
         w40="judgement judgment result outcome verdict value points",
         # Counts, sizes, places, times, what was expected or answered, and what is said of a score.
@@ -120,7 +120,7 @@ ROLES: Final[Mapping[str, Role]] = {
         "chars words fps frames threshold cutoff tp fp tn fn loss perplexity version port std stderr sd se ci order "
         "position attempts retries calls errors attempt rep repeat replicate draw hour hours day month error exception "
         "timeout cached items samples responses decided ranked ungraded learning sampling frame bit complexity vote votes "
-        "parse cache delta diff iteration flipped swapped warmup unscored expected gold target",
+        "parse cache delta diff iteration flipped swapped warmup unscored expected gold target true",
         unless_named="token code turn step truth reference label labels prediction predictions predicted pred actual answer "
         "response output thinking difficulty low high lower upper top k start end reason explanation comment should must "
         "requires needs expects include includes logp logit logits mean median",

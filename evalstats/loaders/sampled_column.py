@@ -152,7 +152,7 @@ class SampledColumn:
     @property
     def is_told(self) -> bool:
         """Whether it holds answers by its name, or what is right."""
-        return is_answer(self.name) or not EXPECTED.isdisjoint(self.tokens) or self.words.startswith("true_")
+        return is_answer(self.name) or not EXPECTED.isdisjoint(self.tokens)
 
     @property
     def is_rater(self) -> bool:
@@ -217,7 +217,6 @@ class SampledColumn:
     def as_score(self, asked: AskedNames) -> float:
         """How surely it is the score."""
         named = self.named("score")
-        named = 0.0 if self.words.startswith("true_") and named < 0.5 else named  # `true_value` is the right one
         if self.name in asked.metrics and self.scored >= 0.5:
             return ASKED_FOR
         # Texts and letters among which some are scores are answers, whatever they are called.
