@@ -46,6 +46,7 @@ def __getattr__(name: str) -> Any:
     data = modules.get(f"{__name__}.schema.data")
     if data is not None and not data.FIND_COLUMNS:
         data.FIND_COLUMNS.append(_found)
+        data.AS_SIDES.append(_as_sides)
     return found
 
 
@@ -63,6 +64,10 @@ def _found(table: object, names: "Mapping[str, Collection[str]]") -> Any:
     else:
         return import_module("evalstats.loaders.frames").found_columns(table, names)
     return data, "\n".join(str(problem) for problem in data.problems if problem.severity != "detail")
+
+
+def _as_sides(targets: Any, parts: Any) -> Any:
+    return import_module("evalstats.loaders.sides").as_sides(targets, parts)
 
 
 def __dir__() -> list[str]:

@@ -26,7 +26,7 @@ from evalstats.errors import InputError
 from evalstats.options import OF_FILES, Offered, asked_names, check_value, names_in, offered
 from evalstats.questions import QUESTIONS, signature_of
 from evalstats.record import record
-from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.data import EvalData, as_data, as_two_sides
 from evalstats.schema.names import as_names, name_of, names_of
 from evalstats.schema.plan import LiveMix, Plan, plan_account
 
@@ -86,6 +86,9 @@ def recorded(function: Callable[P, R]) -> Callable[P, R]:
         except TypeError:
             return function(*args, **kwargs)  # which says itself what is wrong with the call
         given = bound.arguments
+        targets = _targets(given) if {*_SIDES} <= options.keys() else []
+        if targets:
+            given["data"], (given["baseline"], given["candidate"]) = as_two_sides(targets)
         for name in options.keys() & given.keys():
             given[name] = _named(options[name], given, question)
             check_value(options[name], given[name])
@@ -94,9 +97,20 @@ def recorded(function: Callable[P, R]) -> Callable[P, R]:
                 given[name] = as_data(given[name], asked_names(question, given))
         result = function(*bound.args, **bound.kwargs)
         told = {name: value for name, value in given.items() if name in asked_for}
-        return _with(result, _settings(question, told, defaults, data))
+        result = _with(result, _settings(question, told, defaults, data))
+        return asked_on_shell(result, {"targets": targets}) if targets else result
 
     return asked
+
+
+def _targets(given: Mapping[str, Any]) -> list[Path]:
+    """Return two paths that are the sides of a comparison: a list of them, or one after the other, as on the shell."""
+    data, baseline, candidate = (given.get(name) for name in ("data", *_SIDES))
+    if isinstance(data, str | PurePath) and isinstance(baseline, str | PurePath) and Path(baseline).exists():
+        data, baseline = [data, baseline], None
+    listed = [*cast("Sequence[object]", data)] if isinstance(data, list | tuple) else []
+    paths = [Path(path) for path in listed if isinstance(path, str | PurePath)]
+    return paths if baseline is candidate is None and len(paths) == len(listed) == 2 else []
 
 
 def _named(option: Offered, given: Mapping[str, Any], question: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from evalstats.errors import CannotAnswerError, InputError, warn
-from evalstats.grammar import comma_list
+from evalstats.grammar import comma_list, plural
 from evalstats.record import record
 from evalstats.schema.columns import HELPER, KEYS, STATUSES, TABLES, Presumed, TableName, is_shared_by_name
 from evalstats.schema.metrics import one_definition, with_facts
@@ -305,8 +305,9 @@ class EvalData:
 def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) -> EvalData:
     """Return `data` as it is; a table (pandas, Polars, pyarrow, DuckDB, a dict of columns, a list of dicts) as `EvalData`.
 
-    A path is read, as a file, folder or store, and a warning holds what its reader has to say. A list, an array or a series of
-    numbers is the scores of one system.
+    A path is read, as a file, folder or store, and a warning holds what its reader has to say. A list of paths is all of them
+    together, a dict of paths one system each, which its names are; what `evalstats.read` gives may stand in a path's place. A
+    list, an array or a series of numbers is the scores of one system.
     A table with the columns model and estimate, and without items or scores, holds published numbers; any other outcomes, of
     which item, score and model are enough. Where they are called otherwise, columns are found as those of a file are, with the
     help of the `names` that the question uses (`evalstats.options.asked_names`), and a warning says which.
@@ -315,7 +316,15 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
         return data
     if FIND_COLUMNS and isinstance(data, str | Path):
         return _told(FIND_COLUMNS[0](data, names or {}))
-    frame = as_polars(data := as_table(data))
+    held: Any = data
+    if isinstance(data, Mapping) and _are_of_files([*held.values()]):
+        return combine(_one_system(as_data(each, names), str(name)) for name, each in held.items())
+    if isinstance(data, list | tuple):
+        if not data:
+            raise InputError("the list is empty; give paths of result files, folders or a store, or rows of a table")
+        if _are_of_files([*held]):
+            return combine(as_data(each, names) for each in held)
+    frame = as_polars(data := as_table(held))
     if set(frame.columns) >= _PUBLISHED and not {"item", "score"} & set(frame.columns):
         named = {"benchmark": "published", "metric": "score"}
         keys = [pl.lit(word).alias(name) for name, word in named.items() if name not in frame.columns]
@@ -334,6 +343,24 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
     return _told_apart(EvalData(outcomes=outcomes, runs=frame_from_rows(runs, "runs")))
 
 
+def as_two_sides(paths: Sequence[str | Path]) -> tuple[EvalData, tuple[str, str]]:
+    """Read the baseline's path and the candidate's, and name the two."""
+    return AS_SIDES[0]([*map(Path, paths)], [as_data(path) for path in paths])
+
+
+def _are_of_files(values: Sequence[object]) -> bool:
+    return bool(values) and all(isinstance(each, str | Path | EvalData) for each in values)
+
+
+def _one_system(data: EvalData, name: str) -> EvalData:
+    """Call the only system of data by another name."""
+    if (n := data.outcomes["system"].n_unique()) != 1:
+        raise InputError(
+            f"{name!r} stands for {plural(n, 'system')}; give what is one system, or all of them in a list"
+        )
+    return replace(data, outcomes=data.outcomes.with_columns(system=pl.lit(name)))
+
+
 def _told(found: tuple[EvalData, str]) -> EvalData:
     data, said = found
     if said:
@@ -350,6 +377,8 @@ def _is_plain(frame: pl.DataFrame) -> bool:
 # What reads a path, and finds the columns of a table whose names are not the glossary's; `evalstats` puts it here, since only
 # loaders know how.
 FIND_COLUMNS: list[Callable[[object, Mapping[str, Collection[str]]], tuple[EvalData, str]]] = []
+# What makes one of the data of two paths, and names both sides; from there as well.
+AS_SIDES: list[Callable[[Sequence[Path], Sequence[EvalData]], tuple[EvalData, tuple[str, str]]]] = []
 
 
 def _runs(outcomes: pl.DataFrame) -> list[tuple[str, str]]:

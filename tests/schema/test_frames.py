@@ -78,6 +78,29 @@ def test_rows_in_a_list_are_a_table_and_two_lists_are_named_in_a_dict() -> None:
     assert found.n_items == 40
 
 
+def test_paths_in_a_list_or_a_dict_are_read_and_of_two_alone_each_is_a_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame = pl.from_pandas(table(np.arange(80) % 3 % 2)).with_columns(pl.col("score").cast(pl.Float64))
+    for name, path in (("b", "first.csv"), ("a", "second.csv")):
+        frame.filter(model=name).write_csv(path)
+    paths = ["first.csv", "second.csv"]
+    both = es.compare(frame, "b", "a")
+    assert [es.compare(paths).rows, es.compare(*paths).rows, es.compare(tuple(map(Path, paths))).rows] == [
+        both.rows
+    ] * 3
+    assert [row.name for row in es.leaderboard(paths).rows] == [row.name for row in es.leaderboard(frame).rows]
+    named = {"new": "second.csv", "old": es.read("first.csv")}
+    found = es.compare(named)
+    assert (found.baseline.name, found.candidate.name, found.estimate) == ("old", "new", both.estimate)
+    assert "evalstats compare first.csv second.csv" in es.compare(*paths).to_markdown()
+    with pytest.raises(InputError, match="'old' stands for 2 systems"):
+        es.compare({"old": es.from_frame(frame), "new": "second.csv"})
+    with pytest.raises(InputError, match="there is no such file"):
+        es.compare(["first.csv", "nowhere.csv"])
+
+
 @pytest.mark.parametrize("of", [list, np.array, pl.Series, pd.Series])
 def test_scores_alone_are_those_of_one_system(of: Callable[[list[int]], Any]) -> None:
     with pytest.warns(EvalStatsWarning, match="item='#row'"):

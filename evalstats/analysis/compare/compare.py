@@ -142,10 +142,11 @@ def compare(
     Parameters
     ----------
     data
-        What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
+        What `evalstats.read`, `from_frame` or a store gave; any table of outcomes; or a path, or a list of paths.
     baseline, candidate
         A run, else a system or model; or levels of the column named by `contrast`. Of data that hold just two, the one
-        called so (baseline, control, old) is the baseline, else the first by name.
+        called so (baseline, control, old) is the baseline, else the first by name. Of two paths alone, in a list or as the first
+        two arguments, the first is the baseline's.
     metric
         The score to compare. Several in a list are answered each in its own unit and direction, with intervals and p adjusted
         for their number (Bonferroni), as those of `by` are. None: the headline that the benchmark declares, else all that

@@ -188,7 +188,7 @@ def test_the_assertion_reads_files(tmp_path):
     file.write_text("\n".join(lines))
     assert assert_not_worse(file, "old", "new").n_items == 40
     assert assert_not_worse([str(file)], "old", "new").n_items == 40
-    with pytest.raises(InputError, match="no path"):
+    with pytest.raises(InputError, match="list is empty"):
         assert_not_worse([], "old", "new")
     for name in scores:
         own = "\n".join(json.dumps(row) for row in rows if row["model"] == name)
