@@ -319,7 +319,8 @@ def _answer_each(
             if repr(name) in str(error):
                 raise
             # Of several, the reader has to know which.
-            raise type(error)(f"metric {name!r}: {error}") from error
+            error.args = (f"metric {name!r}: {error}",)
+            raise
         p, found = found.p_value, with_posterior(found) if asked.posterior else found
         rows.append(replace(found, p_adjusted=None if p is None else min(1.0, len(metrics) * p)))
     plan: Plan | None = asked.plan

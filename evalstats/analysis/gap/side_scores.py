@@ -204,7 +204,8 @@ def side_scores(
         text = str(error)
         if text.startswith((f"the {where}", f"{where} ", "no model of the")):
             raise
-        raise type(error)(f"the {where} side: {text}") from error
+        error.args = (f"the {where} side: {text}",)
+        raise
     unused = [words for kind, words in _WORDS.items() if has[kind] and kind != side.kind]
     if not unused:
         return side

@@ -123,7 +123,8 @@ def overview(
     Notes
     -----
     Of each benchmark: `compare` of two systems (the baseline is the one called so, else the first by name),
-    `leaderboard` of more, `score` of one; `scenarios` where there are two or more, `frontier` where costs are known,
+    `leaderboard` of more, `score` of one and of published numbers; `scenarios` where there are two or more, `frontier` where
+    costs are known,
     `contamination` where there is a column `split`, and `audit`. Of all the data: `arena` for votes, `gap` where lab
     and live share models, `judges` for ratings, and where a system has runs on several days what has changed: if
     nothing has, the probability that any model is ever flagged is at most
@@ -268,6 +269,7 @@ def _of_benchmarks(data: EvalData, asked: _Asked) -> Iterator[_Question]:
         else:
             kept = keep_published(data, {"benchmark": [name]}) if len(names) > 1 else data
             yield _standings(kept, name, asked)
+            yield _scores(kept, name, asked)
     for name in names[MOST_BENCHMARKS:]:
         yield _Question(
             name="leaderboard",
@@ -291,7 +293,7 @@ def _of_one(data: EvalData, name: str, asked: _Asked) -> Iterator[_Question]:
             ask=lambda: compare(data, first, second, seed=asked.seed, **given),
         )
     else:
-        yield _Question(name="score", benchmark=name, ask=lambda: score(data, conf_level=asked.level))
+        yield _scores(data, name, asked)
     why_not = _no_scenarios(rows, len(systems))
     yield _Question(
         name="scenarios",
@@ -322,6 +324,10 @@ def _standings(data: EvalData, name: str, asked: _Asked) -> _Question:
     return _Question(
         name="leaderboard", benchmark=name, ask=lambda: leaderboard(data, seed=asked.seed, **asked.planned)
     )
+
+
+def _scores(data: EvalData, name: str, asked: _Asked) -> _Question:
+    return _Question(name="score", benchmark=name, ask=lambda: score(data, conf_level=asked.level))
 
 
 def _no_scenarios(rows: pl.DataFrame, n_systems: int) -> str:

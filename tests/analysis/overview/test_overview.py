@@ -186,3 +186,26 @@ def test_an_audit_that_changes_a_conclusion_comes_before_one_that_does_not() -> 
     data = replace(tenacious, outcomes=pl.concat([tenacious.outcomes, calm.outcomes], how="diagonal"))
     audits = [each.benchmark for each in es.overview(data).answers if each.question == "audit"]
     assert audits == ["Tenacious-Bench", "A calm one"]
+
+
+def test_published_numbers_are_answered_as_scores_where_nothing_ranks_them() -> None:
+    published = pl.DataFrame({"model": ["a", "b"], "estimate": [0.61, 0.7], "benchmark": "maths"})
+    found = es.overview(published)
+    assert [each.question for each in found.answers] == ["score"]
+    assert "standard error" in reasons(found)["leaderboard", "maths"]
+
+
+def test_runs_that_answered_the_same_items_refuse_a_comparison_by_several_metrics_and_nothing_breaks() -> None:
+    rows = [
+        {"item": f"q{i}", "model": name, "run": f"{name}{run}", "metric": metric, "score": float((i + run) % 2)}
+        for name in ("a", "b")
+        for run in range(2)
+        for metric in ("f1", "em")
+        for i in range(12)
+    ]
+    made = pl.DataFrame(rows).with_columns(system="model", benchmark=pl.lit("maths"), status=pl.lit("scored"))
+    with pytest.raises(
+        InputError, match=r"^metric 'em': the baseline 'a' is ambiguous: 2 runs answered the same 12 items"
+    ):
+        es.compare(made, "a", "b", metric=["em", "f1"])
+    assert "ambiguous" in reasons(es.overview(made))["compare", "maths"]
