@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from inspect import currentframe
 from keyword import iskeyword
 from pathlib import Path
+from typing import Final
 
 # The exit status of a fault of ours: none that means an answer, a gate that failed or bad input; sysexits.h: EX_SOFTWARE.
 OUR_FAULT = 70
@@ -74,6 +75,20 @@ def together(*options: Option) -> str:
     item='question id', score=COLUMN
     """
     return _WRITER[0](options)
+
+
+# What is to be copied begins such a line of a message, which is shown unbroken at any width.
+LINE: Final = "\n    "
+
+
+def may_fit(lines: Sequence[str]) -> str:
+    """Show what may be copied, each on a line of its own.
+
+    >>> print(may_fit(["evalstats.read('a.csv')"]))
+    This may fit:
+        evalstats.read('a.csv')
+    """
+    return "".join([f"{'One of these' if len(lines) > 1 else 'This'} may fit:", *(f"{LINE}{line}" for line in lines)])
 
 
 @contextmanager

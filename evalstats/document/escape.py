@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from evalstats.errors import LINE
+
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#!|~$^@])")
 # Active only where a block begins: lists, headings underlined, fenced blocks.
 _MARKDOWN_START = re.compile(r"^(\d*)([.)](?=\s|$)|[-+](?=[-+\s]|$)|[=:])")
@@ -208,12 +210,13 @@ def padded(text: str, width: int) -> str:
 def wrapped(text: str, width: int, *, indent: str = "  ") -> list[str]:
     """Return cleaned text in lines of at most `width` terminal cells, all but the first indented.
 
-    Only blanks are places to break at: a path or a name that is longer than a line stays whole and can be copied.
+    Only blanks are places to break at: a path or a name that is longer than a line stays whole and can be copied, and so does
+    what a message puts on a line of its own (`errors.LINE`).
 
     >>> wrapped("note: a.json: items are numbered", 20)
     ['note: a.json: items', '  are numbered']
     """
-    text = clean(text)
+    text, *to_copy = map(clean, text.split(LINE))
     first, *rest = text.lstrip(" ").split(" ")
     line = text[: len(text) - len(text.lstrip(" "))] + first
     lines: list[str] = []
@@ -223,7 +226,7 @@ def wrapped(text: str, width: int, *, indent: str = "  ") -> list[str]:
         else:
             lines.append(line)
             line = indent + word
-    return [inert(each) for each in (*lines, line)]
+    return [inert(each) for each in (*lines, line, *(f"{LINE[1:]}{each}" for each in to_copy))]
 
 
 def cell_width(text: str) -> int:

@@ -192,7 +192,7 @@ MAX_FACTOR_CHARS = 1_000
 # A wider table has a column for each item or the like, and is not read as rows with factors.
 MAX_COLUMNS = 10_000
 # Of so many columns a message gives the names.
-SHOWN_COLUMNS = 30
+SHOWN_COLUMNS = 12
 # What a cell costs beside its text, for the size of a block of narrow cells.
 _CELL_CHARS = 16
 _SAFE = "column "

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 import polars as pl
 
-from evalstats.errors import InputError, Option
+from evalstats.errors import InputError, Option, may_fit
 from evalstats.grammar import and_list, comma_list
 from evalstats.loaders.arena_cells import labelled, sides_of
 from evalstats.loaders.arena_records import Tally
@@ -204,7 +204,7 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
         best = [[*named_otherwise(map_), *each.options] for each in fits if not (each.lacks or each.published)]
         calls = [_as_call([*options, *_one_model(ColumnMap.from_options(options), columns)]) for options in best]
         open_ = fits[0] if fits[0].lacks else NOTHING_FITS
-        shown = f"These may fit: {'; or: '.join(calls[:2])}" if calls else f"Name them: {_as_call(open_.options)}"
+        shown = may_fit(calls[:2]) if calls else f"Name them: {_as_call(open_.options)}"
         if "score=COLUMN" in fits[0].options and (offer := metric_offered(look, asked)):
             shown = f"No column looks like a score; {offer}"
         roles = OF_VOTES if asked.question == "arena" else ("item", "score")

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 import polars as pl
 
-from evalstats.errors import InputError, Option, UnreadableFileError, together
+from evalstats.errors import LINE, InputError, Option, UnreadableFileError, may_fit, together
 from evalstats.grammar import and_list, comma_list, has_have
 from evalstats.loaders.base import PARQUET_FAULTS, Head
 from evalstats.loaders.binder import LOOKED_AT, NOTHING_FITS, TOGETHER, Assignment, as_options, assigned, thinned
@@ -328,8 +328,9 @@ def how_to_map(
 
     >>> from pathlib import Path
     >>> text = b"id,llm,correct_answer,ok\nq1,m,A,1\n"
-    >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).partition(". ")[0]
-    "These may fit: item='id', score='ok', model='llm'"
+    >>> print(how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)))
+    It has the columns id, llm, correct_answer, ok. This may fit:
+        item='id', score='ok', model='llm'
     """
     looks = [look.best(asked, given) for look in looks_at(head, given and given.rows)]
     if not looks or not looks[0][0].columns:
@@ -348,36 +349,38 @@ def how_to_map(
         raise UnreadableFileError(f"{head.path}: holds {has}; its columns are {comma_list(columns, SHOWN_COLUMNS)}")
     if refusal := _no_results(head, columns, look.records, found[0]):
         return refusal
-    held = f"the columns {comma_list(columns, SHOWN_COLUMNS)}"
-    has = f" (this one has {held})" if len(columns) > 1 else ""
+    held = f"the columns {comma_list((name.replace(chr(10), ' ') for name in columns), SHOWN_COLUMNS)}"
     losses, rated = (_losses(look), _rated(look)) if "score=COLUMN" in found[0].options else ([], [])
     if losses and (offer := metric_offered(look, asked)):
-        return f"No column looks like a score{has}; {offer}"
+        return f"It has {held}, and none looks like a score; {offer}"
     rows = [f"rows={look.rows}"] if look.rows and not (given and given.rows) else []
     whole = [[*rows, *each.options] for each in found if not each.lacks]
     maps = [(given or ColumnMap()).overlaid(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
     faults = [fault(map_) for map_ in maps]
     lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
-    fits = f"These may fit: {'; or: '.join(map(as_options, lines))}" if lines else ""
-    if whole and not lines:
-        fits = f"{as_options(whole[0])} fits its names, but {faults[0].partition('. If ')[0]}"
-    if given is not None:
-        return fits
-    named = any(option.startswith("model") for options in lines or whole or [found[0].options] for option in options)
-    one = "" if named else f" (the file's name is taken for the model; or {Option('map', '@NAME', of='model')})"
-    told = f"It is one JSON object, and {look.lists}. " if look.rows else ""
-    published = ""
-    if board is not None and not look.rows:
+    shown = [*map(as_options, lines)]
+    if board is not None and not look.rows and given is None:
         pairs = (option.partition("=") for option in board.options)
         parts = [Option("map", column, of=name) for name, _, column in pairs]
-        published = f". If it holds published scores: {together(Option('input_format', 'score-table'), *parts)}"
-    if fits:
-        return f"{fits}. {told}It has {held}{one}{published}"
+        shown.append(f"{together(Option('input_format', 'score-table'), *parts)}  # if it holds published scores")
+    if given is not None and lines:
+        return may_fit(shown)
+    blocked = f", but {faults[0].partition('. If ')[0]}" if whole and not lines else ""
+    if given is not None:
+        return f"This fits its names{blocked}:{LINE}{as_options(whole[0])}" if blocked else ""
+    named = any(option.startswith("model") for options in lines or whole or [found[0].options] for option in options)
+    one = "" if named else f" The file's name is taken for the model; another is {Option('map', '@NAME', of='model')}."
+    told = f"It is one JSON object, and {look.lists}. " if look.rows else ""
+    if lines:
+        return f"{told}It has {held}.{one} {may_fit(shown)}"
+    if blocked:
+        return f"{told}It has {held}.{one} By its names this fits{blocked}:{LINE}{as_options(whole[0])}"
     scores = [f"score={name}" for name in ([f"{loss}:lower" for loss in losses] or rated)]
     options = [scores[0] if scores and each == "score=COLUMN" else each for each in found[0].options]
     missing = [name for name in found[0].lacks if name != "score" or not scores]
-    without = _without(missing, columns, look.records) if missing else ""
-    return f"{told}For a table of your own{has}, name the columns{one}: {as_options(options)}{without}{published}"
+    without = f", but {_without(missing, columns, look.records)}" if missing else ""
+    to_copy = "".join(f"{LINE}{line}" for line in (as_options(options), *shown))
+    return f"{told}It has {held}{without}.{one} Name the columns:{to_copy}"
 
 
 def metric_offered(look: Look, asked: AskedNames) -> str:
@@ -434,14 +437,14 @@ def _without(missing: Sequence[str], columns: Sequence[str], rows: Sequence[Reco
     empty = [name for name in called if all(is_absent(row.get(name)) for row in rows)]
     blank = f"{and_list(empty)} {has_have(len(empty))} no value in any row"
     if "winner" in missing and empty:
-        return f". But {blank}"
+        return blank
     if "model_a" in missing:
-        return f". But no column names the two sides; one name for all votes is {Option('map', '@NAME', of='model_a')}"
+        return f"no column names the two sides; one name for all votes is {Option('map', '@NAME', of='model_a')}"
     if "score" not in missing:
-        return f". But no column is plainly the {' or the '.join(missing)}"
+        return f"none is plainly the {' or the '.join(missing)}"
     graded = (name for name in called if all(_GRADE.fullmatch(str(row.get(name))) for row in rows))
     if not empty and (grade := next(graded, None)) is not None:
         means = "a TOML file with [values.score] and a line for each letter, as A = 4"
-        return f". {Option('map', grade, of='score')} holds letters; say what each stands for in {means}"
-    none = blank if empty else "no column looks like a score"
-    return f". But {none} (a number, right or wrong, pass or fail): name it, or score the answers first"
+        return f"{grade} holds letters; say what each stands for in {means}"
+    none = blank if empty else "none looks like a score"
+    return f"{none} (a number, right or wrong, pass or fail): name it, or score the answers first"

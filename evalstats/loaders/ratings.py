@@ -11,7 +11,7 @@ from typing import cast
 
 import polars as pl
 
-from evalstats.errors import InputError, Option
+from evalstats.errors import InputError, Option, may_fit
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import read_head
 from evalstats.loaders.binder import as_options, assigned, thinned
@@ -106,7 +106,7 @@ def from_ratings(
     except InputError as error:
         if (offer := _offered(table, named, read)) is None:
             raise
-        raise InputError(f"{str(error).partition('; ')[0]}. These may fit: {as_options(offer)}") from error
+        raise InputError(f"{str(error).partition('; ')[0]}. {may_fit([as_options(offer)])}") from error
 
 
 def _each(names: Sequence[str], known: Collection[str]) -> list[str]:

@@ -16,7 +16,7 @@ import msgspec
 import polars as pl
 from msgspec import structs
 
-from evalstats.errors import InputError, Option, UnreadableFileError
+from evalstats.errors import LINE, InputError, Option, UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import (
     ANY_FAULT,
@@ -509,7 +509,7 @@ def _detected(path: Path, column_map: ColumnMap | None, table: TableLoader) -> t
     if found is None:
         advice = how_to_read(head, table.asked)
         raise UnreadableFileError(
-            f"{path}: no known format; `evalstats formats` lists them{'. ' if advice else ''}{advice}"
+            f"{path}: no known format (`evalstats formats` lists them){'. ' if advice else ''}{advice}"
         )
     return (*found, failed)
 
@@ -625,8 +625,7 @@ def read(
             _raise_if_strict(problems, strict=strict)
     if not parts:
         faults = [problem for problem in problems if problem.severity == "error"] or problems
-        reasons = "; ".join(map(str, faults)) or _without_results(paths)
-        raise InputError(f"nothing could be read: {reasons}")
+        raise InputError(f"nothing could be read: {_reasons(faults) or _without_results(paths)}")
     data = combine(parts)
     data = data.where(**levels) if data.outcomes.height else data
     if (data.runs["loader"] == TABLE.name).any():
@@ -643,6 +642,20 @@ def _doubts_of_tables(runs: pl.DataFrame, sources: Sequence[Source]) -> Iterator
         yield unnamed_benchmarks(unnamed.to_list(), named)
     if runs.height:
         yield from names_alike(runs["source"][0], runs["model"].unique().drop_nulls().to_list())
+
+
+def _reasons(faults: Iterable[Problem]) -> str:
+    """Say why files are not read, what is the same of several once, and below it what may be copied."""
+    paths: dict[str, list[str]] = {}
+    for each in faults:
+        paths.setdefault(each.message, []).append(each.path)
+    parts = [
+        (f"{comma_list(files, 2)}: {text}", lines)
+        for told, files in paths.items()
+        for text, *lines in [told.split(LINE)]
+    ]
+    lines = dict.fromkeys(line for _, own in parts for line in own)
+    return "".join(["; ".join(text for text, _ in parts), *(f"{LINE}{line}" for line in lines)])
 
 
 def _without_results(paths: Iterable[str | Path]) -> str:
