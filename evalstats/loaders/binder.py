@@ -49,6 +49,7 @@ from evalstats.loaders.sampled_column import (
     COUNTED,
     GUESS,
     MOST_OF_ONE,
+    MOSTLY,
     NAME_CHARS,
     NOTHING_ASKED,
     AskedNames,
@@ -359,6 +360,7 @@ class _Table:
         weighed = _ranked(alone, lambda c: max(c.as_score(self.asked), ENDING * (c in self.judged)), most=len(pool))
         # Where nothing is called a score, the one column that can hold scores may be asked about, whatever else it is called.
         left = [c for c in alone if c.scored == 1 and len(c.levels) > 1 and not (c.is_barred or c.as_item)]
+        left = [c for c in left if not any(c.named(role) for role in ROLES if role not in {"score", "winner"})]
         weighed = weighed or [(0.3, c) for c in left if len(left) == 1]
         sure = {
             c.name
@@ -535,7 +537,13 @@ class _Table:
             odd = any(levels.get(option, 0) > len(item.levels) for option in apart)
             return (*apart, *metric), True, against + (0.05 if self._tell_plainly(apart) else 0.2) + _APART * odd
         silent = all(is_answer(c.name) or c.is_text or c.is_measured or len(c.levels) < 2 for c in others)
+        if silent and self._ask_more_than(item):
+            return metric, False, against + _APART
         return ((f"trial={ORDER}", *metric), False, against + 0.1) if silent else (metric, False, against + 0.4)
+
+    def _ask_more_than(self, item: SampledColumn) -> bool:
+        """Whether rows with one id ask several things: then they are no repeats of one item."""
+        return any(c is not item and c.words in ASKED and c.is_text and _vary_in(c, [item]) for c in self.columns)
 
     def _tell_plainly(self, apart: Sequence[str]) -> bool:
         """Whether what tells rows apart is called for it (repetitions, judges, metrics, versions of an item) or asked for.
@@ -603,7 +611,7 @@ class _Table:
             repeated = item is not None and len(item.levels) < self.n_rows
             apart = self._apart(item, None, rest)[0] if repeated and item is not None else ()
             told = not repeated or (bool(apart) and self._tell_plainly(apart) and apart[0] != f"trial={ORDER}")
-            if not told and rivals:
+            if not told and (rivals or (item is not None and self._ask_more_than(item))):
                 continue
             dashes = sorted({cell for column in columns for cell in column.cells if not is_score(cell)})
             absent = [f"unscored={dashes[0]}"] if len(dashes) == 1 and dashes[0] in ABSENT - NO_VALUE else []
@@ -629,6 +637,10 @@ class _Table:
         named = {c for c in self.free if c.name in self.asked.sides or names_a_model(c.name)}
         named = {c for c in named if c.scored >= 0.5 or (c.cells and all(map(is_score, c.cells)))}
         numbers = [c for c in self.free if (c.is_measured or c in named) and "," not in c.name]
+        # What is called as all of these are is one more, though a few of its cells hold something else.
+        head, tail = _shared_ends([c.name for c in numbers if c not in self.like_items])
+        alike = [f"{head}*{tail}"] if is_called_score(f"{head} {tail}") else []
+        numbers = [c for c in self.free if c in numbers or (c.scored >= MOSTLY and side_in(c.name, alike))]
         # Neither a judge nor what is right is a system, unless the question says that it is.
         no_system = JUDGES | (EXPECTED - SIDES - RIGHTS)
         numbers = [
@@ -639,6 +651,7 @@ class _Table:
         wanted = [column for column in numbers if column.name in self.asked.sides]
         wanted = [column for column in numbers if column in wanted or _is_another_side(column, wanted)]
         by_model = [column for column in numbers if names_a_model(column.name)]
+        by_model = [c for c in numbers if by_model and (c in by_model or side_in(c.name, alike))]
         by_side = [column for column in numbers if SIDES & column.tokens]
         by_side = by_side if len({SIDES & column.tokens for column in by_side}) == len(by_side) else []
         # Scores of one kind may be of a system each beside that of a side, or where the question needs several systems:

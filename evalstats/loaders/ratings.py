@@ -13,6 +13,7 @@ import polars as pl
 
 from evalstats.errors import InputError, Option, may_fit
 from evalstats.grammar import comma_list
+from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.base import read_head
 from evalstats.loaders.binder import as_options, assigned, thinned
 from evalstats.loaders.blocks import open_table
@@ -29,6 +30,7 @@ from evalstats.loaders.registry import list_files, read, sniffed
 from evalstats.loaders.roles import ROLES, SCORERS, SURE, names_a_judge, names_a_model, words_of
 from evalstats.loaders.sampled_column import NAME_CHARS, AskedNames, SampledColumn
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
+from evalstats.loaders.voted_columns import votes_in
 from evalstats.schema.columns import KEYS, is_answer
 from evalstats.schema.data import EvalData
 from evalstats.schema.names import names_of
@@ -117,6 +119,7 @@ def _each(names: Sequence[str], known: Collection[str]) -> list[str]:
 def _read(
     table: pl.DataFrame, named: Mapping[str, str], *, raters: Sequence[str], people: Sequence[str], benchmark: str
 ) -> EvalData:
+    table, voters = _in_words_of_sides(table)
     columns = dict(named)
     item, rater, value = (columns.pop(role, None) for role in ("item", "rater", "value"))
     item = item or _called(table, "item", "item")
@@ -126,7 +129,7 @@ def _read(
     who_rated = (_called(table, role, role) for role in ("rater", "judge"))
     rater = rater or next((name for name in who_rated if name in table.columns), None)
     if rater is None:
-        rated = rated or _raters_in(table, _each(people, table.columns))
+        rated = rated or {name: (name, "") for name in voters} or _raters_in(table, _each(people, table.columns))
         raters = [*rated]
         people = people or [who for who, _ in rated.values() if _PEOPLE & {*words_of(who).split("_")}]
     named = {"item": item, **columns}
@@ -309,6 +312,26 @@ def _criteria(table: pl.DataFrame, item: str) -> list[str]:
     return [
         name for name in numbers if name != item and table.group_by(item).agg(pl.col(name).n_unique())[name].max() != 1
     ]
+
+
+def _in_words_of_sides(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Write a, b and tie in the columns of votes that say who won, and name these where there are two or more.
+
+    Each may call a side by its place, its letter, its column or its name; the names of the sides are no ratings.
+    """
+    rows = table[thinned(range(table.height))].to_dicts()
+    voted = votes_in([SampledColumn(name, rows) for name in table.columns], of_votes=False)
+    roles = dict(each.split("=", 1) for each in (voted or ((), False))[0])
+    sides = [roles.get(role, "") for role in ("model_a", "model_b")]
+    if not {*sides} <= {*table.columns}:
+        return table, []
+    turned: dict[str, pl.Series] = {}
+    for name in table.columns:
+        if name not in sides and table[name].dtype == pl.String:
+            found = [labelled(cell, a or "", b or "").outcome for cell, a, b in table.select(name, *sides).iter_rows()]
+            if len({*found}) > 1 and found.count(None) == table[name].null_count():
+                turned[name] = pl.Series(name, found)
+    return (table.with_columns(turned.values()), [*turned]) if len(turned) > 1 else (table, [])
 
 
 def _raters_in(table: pl.DataFrame, asked: Sequence[str]) -> dict[str, tuple[str, str]]:

@@ -50,7 +50,7 @@ ASKED_FOR: Final = 1.5
 GUESS: Final = 0.35
 MOST_SIDES = 20
 # Of a column of scores so many cells are scores at least.
-_MOSTLY: Final = 0.9
+MOSTLY: Final = 0.9
 # What an arm of a test is called, where its column is called so too.
 _SIDE: Final = re.compile(r"(?i)(?:control|treatment|variant|group|arm|v)?[-_ ]?[a-z0-9]")
 _COUNTED: Final = re.compile(r"([a-z_]*[a-z])_?([0-9]{1,4})")
@@ -220,7 +220,7 @@ class SampledColumn:
         if self.name in asked.metrics and self.scored >= 0.5:
             return ASKED_FOR
         # Texts and letters among which some are scores are answers, whatever they are called.
-        if self.scored < _MOSTLY:
+        if self.scored < MOSTLY:
             return GUESS * (self.scored >= 0.5 and named > 0)
         barred = self.is_barred
         # A column that numbers the rows, or is the same in all, measures nothing: each call of a judge was a success.

@@ -427,7 +427,7 @@ def _assumed(roles: PublishedColumns, numbers: PublishedRows, records: Sequence[
     unitless = sorted({str(row["metric"]) for row in numbers.rows if row["unit"] is None})
     notes: list[str] = []
     if unitless:
-        notes.append(f"the unit of {comma_list(unitless, _FEW)} is not given (share, percent, rating) and not guessed")
+        notes.append(f"no unit (share, percent, rating) is given for {comma_list(unitless, _FEW)}")
     named = [name for m in roles.metrics for name in (m.column, m.error, m.interval) if name]
     cells = {name: [as_text(row.get(name)) or "" for row in records] for name in named}
     signed = [m for m in roles.metrics for name in (m.column, m.error) if name and "±" in "".join([name, *cells[name]])]

@@ -227,7 +227,7 @@ class Tidier:
         if undeclared and says_percent(metric) and low >= 0 and 0 < high <= 1:
             raise InputError(
                 f"{metric!r} is called a percentage, and its scores all lie between {low:g} and {high:g}; declare which it is: "
-                f"{Option('map', 'percent', of='scale')}, or proportion in its place"
+                f"{Option('map', 'percent', of='scale')}, or proportion"
             )
 
     def _names_metrics(self) -> bool:
@@ -302,8 +302,8 @@ class Tidier:
             codes.setdefault(code, []).append(repr(metric))
         for code, metrics in codes.items():
             yield (
-                f"scores of {and_list(metrics)} lie outside 0 to 1 and are kept in their own unit, without bounds; {code}"
-                f"if there are bounds, declare them: {Option('map', 'percent', of='scale')}, or 1..5 in its place"
+                f"scores of {and_list(metrics)} are not all between 0 and 1, and their scale is not known; {code}"
+                f"to declare it: {Option('map', '1..5', of='scale')}, or percent"
             )
 
     def _is_outside(self, benchmark: str, metric: str) -> bool:

@@ -559,7 +559,10 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
     more = f" and {len(others) - _SHOWN} more labels" if len(others) > _SHOWN else ""
     what = f"{places.word} {places.at[row]}: {first!r}{f'; then {shown[2:]}' if shown else ''}{more}"
     message = f"{count} no known score in {source!r} ({what}); "
-    meant = [label for label in seen if not _tells_of_no_result(label)]
+    # A word among many numbers is no step of their scale.
+    known = labels.filter(~unknown).drop_nulls()
+    graded = known.n_unique() > 2 and not numbers_of(known)[1].any()
+    meant = [label for label in seen if not (graded or _tells_of_no_result(label))]
     if percent_score(first) is not None:
         remedy = f"for percentages say {Option('map', 'percent', of='scale')}, or take the signs off"
     elif all(map(has_decimal_comma, seen)):

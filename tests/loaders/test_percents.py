@@ -46,7 +46,7 @@ def test_the_unit_of_a_metric_that_nobody_asked_about_is_no_news(tmp_path: Path)
         metrics: [each.message for each in es.read(tmp_path / "t.csv", metrics=metrics).problems]
         for metrics in ((), ("correct",), ("helpfulness",))
     }
-    told = {metrics: any("kept in their own unit" in text for text in texts) for metrics, texts in said.items()}
+    told = {metrics: any("their scale is not known" in text for text in texts) for metrics, texts in said.items()}
     assert told == {(): True, ("correct",): False, ("helpfulness",): True}
 
 

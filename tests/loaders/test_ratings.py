@@ -211,3 +211,19 @@ def test_what_all_agree_on_is_no_rating_and_an_item_may_be_called_row() -> None:
     table = pl.DataFrame(rows, ["row", "condition", "annotator", "verdict"], orient="row")
     with pytest.raises(InputError, match=r"--map value=verdict$"):
         from_ratings(table)
+
+
+@pytest.mark.parametrize("words", [("model_a", "model_b"), ("A", "B"), ("gpt-4o", "claude-3")])
+def test_judges_of_votes_agree_on_the_side_whatever_they_call_it(words: tuple[str, str]) -> None:
+    rows = [
+        {
+            "id": f"q{k}",
+            "model_a": "gpt-4o",
+            "model_b": "claude-3",
+            "human_winner": words[k % 2],
+            "judge_pick": "AB"[k % 3 % 2],
+        }
+        for k in range(30)
+    ]
+    (found,) = es.judges(from_ratings(pl.DataFrame(rows))).rows
+    assert found.raw.estimate == pytest.approx(sum(k % 2 == k % 3 % 2 for k in range(30)) / 30)

@@ -52,7 +52,7 @@ def test_a_published_table_becomes_numbers_by_model(table: Any) -> None:
     ]
     assert data.runs["benchmark"].to_list() == ["bench"]
     assert data.metrics["higher_is_better"].to_list() == [None]
-    assert "the unit of arena_elo is not given (share, percent, rating) and not guessed" in told(data)
+    assert "no unit (share, percent, rating) is given for arena_elo" in told(data)
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,7 @@ def test_a_percent_sign_in_a_header_is_the_unit(tmp_path: Path) -> None:
     path.write_text("Model,Accuracy (%),Rating\ngpt-4o,71.2,4.2\nclaude-3,0.8,4.1\n")
     data = read(path)
     assert set(data.aggregates.filter(metric="Accuracy (%)")["unit"]) == {"percent"}
-    assert "the unit of Rating is not given" in told(data)
+    assert "no unit (share, percent, rating) is given for Rating" in told(data)
 
 
 def test_several_raters_of_a_wide_table_are_judges(tmp_path: Path) -> None:
@@ -793,3 +793,35 @@ def test_labels_beside_the_right_ones_are_an_answer_whatever_they_are_called(tmp
     said = refused_of(path)
     assert "--map item=sentence --map score=classification==label" in said
     assert "not_true" not in said.partition(". It has")[0]
+
+
+def test_rows_that_ask_several_things_under_one_id_are_no_repeats(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"t{k // 2},Which of these {k} items is larger than the others?,{k % 2},{k % 3 % 2}" for k in range(40)]
+    path.write_text("\n".join(["Task ID,Question,gpt-4o_correctness,claude-3_correctness", *rows]))
+    said = refused_of(path)
+    assert "--map item=Question --map 'models=*_correctness'" in said
+    assert "#order" not in said
+    # With one question to an id they are repeats, and asked about.
+    same = [
+        f"t{k // 2},Which of these {k // 2} items is larger than the others?,{k % 2},{k % 3 % 2}" for k in range(40)
+    ]
+    path.write_text("\n".join(["Task ID,Question,gpt-4o_correctness,claude-3_correctness", *same]))
+    assert "trial=#order" in refused_of(path)
+
+
+def test_a_word_in_a_column_of_ratings_leaves_out_no_system(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    rows = [f"s{k},{k % 5 + 1},{'no rating' if k == 7 else k % 4 + 1},{k % 3 + 1}" for k in range(40)]
+    path.write_text("\n".join(["id,rating of llama,rating of groq,rating by mistral", *rows]))
+    said = refused_of(path)
+    assert "1 of 40 rows have no known score in 'rating of groq' (line 9: 'no rating')" in said
+    assert "if they mean no score: --map 'unscored=no rating'" in said
+    data = read(path, column_map=ColumnMap.from_options(["item=id", "models=rating *", "unscored=no rating"]))
+    assert sorted(data.models()) == ["by mistral", "of groq", "of llama"]
+
+
+def test_a_counter_is_offered_as_no_score(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["run,step,tool,duration_sec", *(f"{k // 4},{k % 4},edit,{k % 7}.5" for k in range(40))]))
+    assert "score=run" not in refused_of(path)

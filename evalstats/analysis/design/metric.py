@@ -160,7 +160,7 @@ def check_scale(
     if bounds == (None, None) and says_percent(name) and low >= 0 and 0 < high <= 1:
         raise InputError(
             f"{name!r} is called a percentage, and its scores all lie between {low:g} and {high:g}. Declare which it is: "
-            f"{how_to_declare(name, 'percent')}; or proportion in its place"
+            f"{how_to_declare(name, 'percent')}, or proportion"
         )
     cautions = () if code is None else (_of_code(counted, name, code),)
     if low >= 0 and high <= 1:  # one scale for all, whatever it is
