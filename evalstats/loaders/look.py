@@ -149,7 +149,7 @@ def looks_at(head: Head, rows: str | None = None) -> list[Look]:
         try:
             some = [*islice(rows_at(document, each.path), _MOST_ROWS)] if each.length > 1 else []
             systems[each.path] = _sharing(some)
-            found[each.path] = [{**flat(row), **beside} for row in thinned(some)]
+            found[each.path] = [{**_own(flat(row), each.path), **beside} for row in thinned(some)]
         except InputError:
             continue
     # Objects with the same keys beside a longer list sum it up.
@@ -165,6 +165,21 @@ def looks_at(head: Head, rows: str | None = None) -> list[Look]:
         for path, first in found.items()
         if first and (len(first) == most or not path.endswith(EACH)) and rows in {None, path}
     ]
+
+
+def _own(row: Record, path: str) -> Record:
+    """Return a row of a list without the numbers of what holds the list, which are scores of that, or settings.
+
+    >>> _own({"runs.model": "m", "runs.seed": 1, "runs.mean": 0.4, "id": "q1", "ok": 1}, "runs.results")
+    {'runs.model': 'm', 'runs.seed': 1, 'id': 'q1', 'ok': 1}
+    """
+    top, inside, _ = path.partition(".")
+    above = [
+        name for name in row if inside and name.startswith(f"{top}.") and isinstance(row[name], bool | int | float)
+    ]
+    roles = [ROLES[name] for name in ("item", "model", "trial", "task", "variant")]
+    facts = [name for name in above if not any(role.weight(words_of(name.rpartition(".")[2])) for role in roles)]
+    return {name: value for name, value in row.items() if name not in facts}
 
 
 def _sharing(rows: Sequence[Record]) -> frozenset[str]:
@@ -336,10 +351,11 @@ def how_to_map(
     if not looks or not looks[0][0].columns:
         return ""
 
-    def open_ends(pair: tuple[Look, list[Assignment]]) -> int:
-        return sum(option.endswith(("=COLUMN", "=#row")) for option in pair[1][0].options)
+    def open_ends(pair: tuple[Look, list[Assignment]]) -> tuple[int, float]:
+        best = pair[1][0]
+        return sum(option.endswith(("=COLUMN", "=#row")) for option in best.options), -best.weight
 
-    look, found = min(looks, key=open_ends)
+    (look, found), *others = sorted(looks, key=open_ends)
     columns = look.columns
     board = next((each for each in found if each.published), None)
     found = [each for each in found if not each.published] or [NOTHING_FITS]
@@ -355,6 +371,9 @@ def how_to_map(
         return f"It has {held}, and none looks like a score; {offer}"
     rows = [f"rows={look.rows}"] if look.rows and not (given and given.rows) else []
     whole = [[*rows, *each.options] for each in found if not each.lacks]
+    # Another list may be the one that is meant.
+    inside = [[f"rows={other.rows}", *best.options] for other, (best, *_) in others if not best.lacks]
+    whole[1:1] = inside[: bool(rows)]
     maps = [(given or ColumnMap()).overlaid(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
     faults = [fault(map_) for map_ in maps]
     lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]

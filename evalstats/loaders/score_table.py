@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, cast
@@ -38,7 +38,7 @@ from evalstats.loaders.published_numbers import LEVEL, PublishedRows, between, c
 from evalstats.loaders.roles import ROLES, are_sides, is_called_score, names_a_model, plain
 from evalstats.loaders.rows import Row
 from evalstats.loaders.sampled_column import Record, SampledColumn
-from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, day_of
+from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, day_of, dicts
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import UNNAMED, Problem
 from evalstats.schema.metrics import says_percent
@@ -134,7 +134,8 @@ def _other_records(head: Head) -> Iterator[Record]:
 def board_in(document: object) -> Sequence[Record]:
     """Return the rows of published scores that one object holds: an object for each model, or the numbers of one.
 
-    The objects of systems may also stand one level down, under a name that says so (`systems`, `pipeline_results`).
+    The objects of systems may also stand one level down, under a name that says so (`systems`, `pipeline_results`), or in a list
+    of that name.
 
     >>> board_in({"n": 9, "systems": {"dense": {"rouge1": 0.5, "f1": 0.4}, "bm25": {"rouge1": 0.3, "f1": 0.2}}})[1]
     {'model': 'bm25', 'rouge1': 0.3, 'f1': 0.2}
@@ -148,6 +149,8 @@ def board_in(document: object) -> Sequence[Record]:
     ([{'accuracy': 0.83, 'n': 200}], [])
     >>> board_in({"group_a": {"n": 50, "rate": 0.6}, "group_b": {"n": 50, "rate": 0.7}, "alpha": 0.05})[1]
     {'model': 'group_b', 'n': 50, 'rate': 0.7}
+    >>> board_in({"models": [{"name": "m", "type": "chat", "score": 4}, {"name": "n", "type": "chat", "score": 3}]})[1]
+    {'model': 'n', 'score': 3}
     """
     members = as_dict(document)
     inner = {name: flat(flat(as_dict(value))) for name, value in members.items()}
@@ -165,6 +168,8 @@ def board_in(document: object) -> Sequence[Record]:
             fits = are_averages([*rows.values()])
         if len(rows) > 1 and fits:
             return [{"model": whose, **row} for whose, row in rows.items()]
+        if holds_systems(name) and (board := _listed(dicts(members[name]))):
+            return board
     # Two groups of a test, among what was tested of them.
     alike: dict[tuple[str, ...], list[str]] = {}
     for name, row in inner.items():
@@ -197,6 +202,21 @@ def board_in(document: object) -> Sequence[Record]:
         return []
     model = model_column(name for name, value in members.items() if isinstance(value, str))
     return [{**({"model": members[model]} if model else {}), **kept}]
+
+
+def _listed(rows: Iterable[Mapping[str, object]]) -> list[Record]:
+    """Return what is called a score in a list of systems, each of a name of its own."""
+    listed = [flat(flat(dict(row))) for row in rows]
+    for who in ("name", "model", "id"):
+        board: list[Record] = [
+            {"model": row.get(who)}
+            | {n: v for n, v in row.items() if type(v) in {int, float} and is_called_score(n.rpartition(".")[2])}
+            for row in listed
+        ]
+        names = {row["model"] for row in board if isinstance(row["model"], str)}
+        if len(names) == len(listed) > 1 and all(len(row) > 1 for row in board):
+            return board
+    return []
 
 
 def holds_systems(name: str) -> bool:

@@ -825,3 +825,44 @@ def test_a_counter_is_offered_as_no_score(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["run,step,tool,duration_sec", *(f"{k // 4},{k % 4},edit,{k % 7}.5" for k in range(40))]))
     assert "score=run" not in refused_of(path)
+
+
+def test_a_score_belongs_to_the_row_in_which_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    parts = [f"part {k}" for k in range(8)]
+    models = [
+        {
+            "display": side,
+            "overall": {"passed": 40 + 8 * n, "total": 80},
+            "per_category": {part: {"passed": k + n, "total": 10} for k, part in enumerate(parts)},
+        }
+        for n, side in enumerate(SIDES)
+    ]
+    path.write_text(json.dumps({"models": models}))
+    line = "--map 'rows=models.per_category.*' --map item=key --map score=passed/total --map model=models.display"
+    assert line in refused_of(path)
+
+
+def test_of_two_lists_that_may_be_meant_either_is_offered(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    queries = [
+        {
+            "query_id": f"q{k}",
+            "metrics": {"k": 5, "recall_at_k": k % 3 / 2, "ndcg_at_k": k % 5 / 4},
+            "chunks": [{"chunk_id": f"c{k}{j}", "score": 0.9 - j / 10} for j in range(5)],
+        }
+        for k in range(30)
+    ]
+    path.write_text(json.dumps({"config": "bm25", "queries": queries}))
+    said = refused_of(path)
+    assert "--map rows=queries --map item=query_id --map score=metrics.recall_at_k,metrics.ndcg_at_k" in said
+    assert "--map rows=queries.chunks --map item=chunk_id --map score=score" in said
+
+
+def test_a_list_of_models_holds_systems_and_no_items(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    models = [{"id": f"m-{k}", "type": "chat", "scores": {"sql": {"score": 60.5 + k}}} for k in range(5)]
+    path.write_text(json.dumps({"models": models}))
+    data = read(path)
+    assert data.outcomes.is_empty()
+    assert data.aggregates.sort("model").select("model", "estimate").row(0) == ("m-0", 60.5)
