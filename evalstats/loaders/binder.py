@@ -74,7 +74,7 @@ _SOMEBODY: Final = frozenset(
     {"user", "session", "visitor", "participant", "customer", "respondent", "conversation", "chat"}
 )
 # These questions need two systems at least.
-_COMPARE: Final = frozenset({"compare", "leaderboard"})
+_COMPARE: Final = frozenset({"compare", "leaderboard", "overview"})
 _Row = TypeVar("_Row")
 _CORE: Final = frozenset({"item", "score", "model"})
 _KEY: Final = frozenset(KEYS["outcomes"])

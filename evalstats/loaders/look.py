@@ -359,6 +359,9 @@ def how_to_map(
     columns = look.columns
     board = next((each for each in found if each.published), None)
     found = [each for each in found if not each.published] or [NOTHING_FITS]
+    if found[0].lacks and given is None:  # rows that hold no scores may hold votes
+        votes = look.assigned(msgspec.structs.replace(asked, question="arena"))
+        found = found if votes[0].lacks else votes
     if not look.records and head.shape in {"text", "parquet"} and len(head.columns) > 1 and all(head.columns):
         widths = sorted({str(len(record)) for record in records_of_head(head)}) if head.shape == "text" else []
         has = f"rows of {and_list(widths)} cells below a header of {len(head.columns)}" if widths else "no rows"

@@ -180,7 +180,8 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
     raise InputError(
         f"the {role}'s file holds several systems: {quoted_list(rows['system'])}; name one with {Option(role)}. If its files "
         f"are runs of one system (seeds), add {Option('trials_from_runs')}; if tasks, "
-        f"{Option('map', '{model}/{benchmark}', of='files')}"
+        f"{Option('map', '{model}/{benchmark}', of='files')}; if these are judges of one system, "
+        f"{Option('map', 'model', of='judge')}"
     )
 
 
