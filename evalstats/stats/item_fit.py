@@ -245,7 +245,8 @@ def added_terms(
                 drawn = np.repeat(items[part], size, axis=0)
                 chances = np.repeat(design.chances(items[part]), size, axis=0)
                 simulated = (rng.random(chances.shape) < chances).astype(np.float64)
-                beside = np.abs(design.scores(simulated, design.fitted(simulated, drawn, _STEPS))[0])
+                refitted = design.fitted(simulated, drawn, chances, _STEPS)[1]
+                beside = np.abs(design.scores(simulated, refitted)[0])
                 beside = beside.reshape(len(part), size, -1)
                 extreme[part] += (beside >= np.abs(z[part])[:, None, :] - _TIE).sum(axis=1)
             draws[part] += more
@@ -289,8 +290,8 @@ class _TermScores:
         own = _tested(y)
         self.design = _Terms(ability, terms)
         start = np.stack([curves.slope, curves.intercept], axis=1)[own]
-        self.items: FloatArray = self.design.fitted(y[own], start, _FIRST_STEPS)
-        self.z, self.excess = self.design.scores(y[own], self.items)
+        self.items, chances = self.design.fitted(y[own], start, self.design.chances(start), _FIRST_STEPS)
+        self.z, self.excess = self.design.scores(y[own], chances)
 
 
 class _Terms:
@@ -307,11 +308,9 @@ class _Terms:
         """Return how probable it is that each model solves each item."""
         return np.asarray(special.expit(items[:, :1] * self.ability + items[:, 1:]), dtype=np.float64)
 
-    def fitted(self, y: FloatArray, start: FloatArray, steps: int) -> FloatArray:
-        """Return slope and intercept of each item after so many Newton steps, shape (n_items, 2)."""
-        items = start
+    def fitted(self, y: FloatArray, items: FloatArray, chance: FloatArray, steps: int) -> tuple[FloatArray, FloatArray]:
+        """Return slope and intercept of each item after so many Newton steps, shape (n_items, 2), and their chances."""
         for _ in range(steps):
-            chance = self.chances(items)
             gradient = (y - chance) @ self.powers[:, 1:] - (items - PRIOR_MEAN) * _PRECISION
             of_slope, of_both, of_intercept = (chance * (1.0 - chance) @ self.powers).T
             of_slope, of_intercept = of_slope + _PRECISION[0], of_intercept + _PRECISION[1]
@@ -326,11 +325,11 @@ class _Terms:
                 / (of_slope * of_intercept - of_both**2)[:, None]
             )
             items = items + np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
-        return items
+            chance = self.chances(items)
+        return items, chance
 
-    def scores(self, y: FloatArray, items: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def scores(self, y: FloatArray, chance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return standardised scores of the terms, and the raw ones: both of shape (n_items, n_terms)."""
-        chance = self.chances(items)
         weight = chance * (1.0 - chance)
         of_slope, of_both, of_intercept = ((weight @ self.powers).T)[:, :, None]
         with_ability, alone, squared = np.split(weight @ self.products, 3, axis=1)

@@ -56,13 +56,13 @@ def test_the_p_value_by_definition() -> None:
     at = int(np.nanargmin(np.abs(found.p_value[:, 0] - 0.2)))
     design = item_fit._Terms(curves.ability, curves.ability[None, :] ** 2)
     start = np.array([[curves.slope[at], curves.intercept[at]]])
-    own = design.fitted(answers[[at]], start, 30)
-    z = abs(design.scores(answers[[at]], own)[0].item())
+    own, chances = design.fitted(answers[[at]], start, design.chances(start), 30)
+    z = abs(design.scores(answers[[at]], chances)[0].item())
     assert z == pytest.approx(abs(found.z[at, 0]), abs=1e-6)
     extreme = 0
     for _ in range(400):
-        simulated = drawn(rng, special.logit(design.chances(own)))
-        extreme += abs(design.scores(simulated, design.fitted(simulated, own, 30))[0].item()) >= z
+        simulated = drawn(rng, special.logit(chances))
+        extreme += abs(design.scores(simulated, design.fitted(simulated, own, chances, 30)[1])[0].item()) >= z
     # Standard errors of 199 draws at .2 (.028) and of 400 (.02); two steps of Newton in place of thirty.
     assert extreme / 400 == pytest.approx(found.p_value[at, 0], abs=0.1)
 
