@@ -33,6 +33,7 @@ SUM_OF, COUNT_OF = f"{HELPER}sum of ", f"{HELPER}number with "
 
 _USUAL, _NEARLY_ALL = 0.5, 0.9
 _SHARE, _AT_ONCE, _LARGEST = 0.25, 1_000_000, 2**62
+_FEW = 5_000  # texts that are ranked sooner than numbers are made of them
 
 
 def trials_meant(present: Ints) -> Ints:
@@ -152,7 +153,7 @@ def text_codes(column: pl.Series) -> Codes:
     >>> text_codes(pl.Series(["q2", "q10", "q2", "q1"])).tolist()
     [2, 1, 2, 0]
     """
-    if column.dtype != pl.String or not len(column):
+    if column.dtype != pl.String or len(column) < _FEW:
         return column.rank("dense").to_numpy().astype(np.int32) - 1
     ends = str(column.min()), str(column.max())
     begin = next((k for k, (one, other) in enumerate(zip(*ends, strict=False)) if one != other), min(map(len, ends)))

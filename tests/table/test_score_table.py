@@ -229,7 +229,10 @@ def test_whole_scores_take_a_byte_and_items_that_score_alike_are_counted() -> No
 def test_texts_are_coded_in_their_order(texts: list[str], begin: str) -> None:
     texts = [begin + text for text in texts]
     places = {text: place for place, text in enumerate(sorted(set(texts), key=str.encode))}
-    assert text_codes(pl.Series(texts)).tolist() == [places[text] for text in texts]
+    for few in (0, 1_000):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(items_module, "_FEW", few)
+            assert text_codes(pl.Series(texts)).tolist() == [places[text] for text in texts]
 
 
 def test_items_of_several_columns_are_sorted_whatever_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
