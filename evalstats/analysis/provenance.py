@@ -22,8 +22,8 @@ _SHOWN = 3
 
 def sources_of(data: EvalData, runs: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return every run with the digest of the file it was read from ("" where there is none)."""
-    found = data.rows_of_runs(runs)
-    return tuple(sorted((run, digest or "") for run, digest in found[["run", "source_digest"]].iter_rows()))
+    wanted, recorded = set(runs), zip(data.runs["run"].to_list(), data.runs["source_digest"].to_list(), strict=True)
+    return tuple(sorted((run, digest or "") for run, digest in recorded if run in wanted))
 
 
 UNWEIGHTED = (
@@ -51,7 +51,7 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     if data.merged and trial_sets(data.outcomes) is None:
         text = "Which trials made up one run is not known, so no interval includes what differs between runs"
         found.append(Note(kind="choice", text=text, caution=False))
-    found += lookalike_notes([*own["model"].drop_nulls(), *own["system"].drop_nulls()])
+    found += lookalike_notes([*levels_of(own["model"]), *levels_of(own["system"])])
     notes = levels_of(own["note"])
     return (*found, *(Note(kind="source", text=text, caution=False) for text in notes))
 

@@ -29,6 +29,7 @@ from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data, as_two_sides
 from evalstats.schema.names import as_names, name_of, names_of
 from evalstats.schema.plan import LiveMix, Plan, plan_account
+from evalstats.schema.tables import levels_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -240,9 +241,9 @@ def _settings(question: str, given: Mapping[str, Any], defaults: Mapping[str, An
             files[name] = ()
             if isinstance(value, EvalData):  # tables in memory and those that ship have no file, or no digest of one
                 read = value.runs.filter(pl.col("source_digest").is_not_null(), pl.col("source") != "frame")
-                files[name] = from_here(read["source"].unique().sort().to_list())
+                files[name] = from_here(levels_of(read["source"]))
                 # A table of one's own, in which a map says what the columns are.
-                configs = read.filter(pl.col("loader") == "table")["config"].drop_nulls().unique()
+                configs = levels_of(read.filter(pl.col("loader") == "table")["config"])
                 finds_columns |= any(json.loads(config).get("columns") for config in configs)
             continue
         try:

@@ -258,7 +258,7 @@ class EvalData:
 
     def column_maps(self, runs: Iterable[str]) -> list[dict[str, Any]]:
         """Return the maps by which tables of one's own were read, of some runs: `columns` by role, `rows` where they lie."""
-        configs = self.rows_of_runs(runs)["config"].drop_nulls().unique().sort().to_list()
+        configs = levels_of(self.rows_of_runs(runs)["config"])
         return [found for config in configs if isinstance((found := json.loads(config)).get("columns"), dict)]
 
     def factor_names(self, runs: pl.Series | None = None) -> dict[str, str]:

@@ -368,7 +368,7 @@ def _sums(rows: pl.DataFrame, codes: Codes, n_items: int) -> tuple[Ints, Ints, S
     `rows` are those of one system, `codes` their items. None for squares where no item has more than one score.
     """
     counts = None
-    if "trial" in rows.columns and "n_trials" in rows.columns:
+    if "trial" in rows.columns and "n_trials" in rows.columns and rows["n_trials"].null_count() < rows.height:
         averaged = rows["trial"].is_null() & rows["n_trials"].is_not_null()
         counts = rows["n_trials"].zip_with(averaged, pl.Series([1])).cast(pl.Float64) if averaged.any() else None
 

@@ -294,8 +294,8 @@ def require_outcomes(data: EvalData, *names: str) -> None:
             what = f"the files hold {data.aggregates.height:,} published numbers and no scores of single items"
             what += "; `evalstats leaderboard` ranks those that have standard errors"
         raise CannotAnswerError(f"there are no outcomes to work on: {what}")
-    have = {*levels_of(data.outcomes["model"]), *levels_of(data.outcomes["system"])}
-    published = set(data.aggregates["model"].drop_nulls().to_list())
+    published = {*levels_of(data.aggregates["model"])}.intersection(names)
+    have = levels_of(data.outcomes["model"]) + levels_of(data.outcomes["system"]) if published else []
     for name in names:
         if name not in have and name in published:
             raise CannotAnswerError(

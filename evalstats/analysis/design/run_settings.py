@@ -94,9 +94,8 @@ class RecordedRuns:
         columns = {str(row["run"]): row for row in data.rows_of_runs(runs).to_dicts()}
         tasks: dict[str, list[str]] = {}
         pairs = rows[["run", "task"]]
-        if all(is_constant(column) for column in pairs):
-            pairs = pairs.head(1)  # as most are; to find that by groups takes long
-        for run, task in pairs.unique().sort("task", "run").iter_rows():
+        alike = all(is_constant(column) for column in pairs)  # as most are; to find that by groups takes long
+        for run, task in (pairs.head(1) if alike else pairs.unique().sort("task", "run")).iter_rows():
             tasks.setdefault(task, []).append(run)
         told = {run: tuple(row[name] for name in _RECORDED) for run, row in columns.items()}
         return cls(

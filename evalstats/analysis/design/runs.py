@@ -17,6 +17,7 @@ from evalstats.grammar import and_list, plural, quoted_list
 from evalstats.options import RunsAre
 from evalstats.record import record
 from evalstats.schema.columns import NAMED_TRIALS, TRIAL_LABEL
+from evalstats.schema.tables import levels_of
 from evalstats.stats.runs import (
     SHARE_OF_RANGE,
     SHARE_OF_SD,
@@ -268,10 +269,9 @@ def _units(arm: System) -> list[str]:
     if trial_sets(arm.rows) is not None:
         return seen_trials(arm.rows)
     if arm.by_run:
-        return arm.rows.select(unit_of(arm, by_run=True))[_UNIT].drop_nulls().unique().to_list()
-    # Text is made of the few different ones.
+        return levels_of(arm.rows.select(unit_of(arm, by_run=True))[_UNIT])
     named = arm.rows[TRIAL_LABEL if _labelled(arm) else "trial"]
-    return named.drop_nulls().unique().cast(pl.String).to_list()
+    return [str(level) for level in levels_of(named)]
 
 
 def _refuse_strangers(baseline: System, candidate: System, names: Sequence[Sequence[str]]) -> None:
