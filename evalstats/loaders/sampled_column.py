@@ -95,7 +95,7 @@ class SampledColumn:
     @cached_property
     def scored(self) -> float:
         """Share of the cells with a value that are scores; 0 where there is none, or where half of the rows have none."""
-        counts = Counter(cell for cell in self.cells if cell.lower() not in ABSENT)
+        counts = Counter({cell: n for cell, n in Counter(self.cells).items() if cell.lower() not in ABSENT})
         if 2 * len(self.cells) < len(self.values) or not counts:
             return 0.0
         return sum(n for cell, n in counts.items() if is_score(cell)) / counts.total()
@@ -103,7 +103,8 @@ class SampledColumn:
     @cached_property
     def numbers(self) -> list[float]:
         """Its cells that are plain numbers."""
-        return [number for cell in self.cells if (number := as_number(cell)) is not None]
+        known = {cell: as_number(cell) for cell in self.levels}
+        return [number for cell in self.cells if (number := known[cell]) is not None]
 
     @cached_property
     def chars(self) -> float:

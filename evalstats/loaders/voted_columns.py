@@ -107,6 +107,6 @@ def _answered(columns: Sequence[SampledColumn]) -> list[str]:
 def _outcomes(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn]) -> set[str]:
     """Return who won by a column's cells: labels of sides, names of their columns, or what stands there; none if one is other."""
     called = {sides[0].name: "a", sides[1].name: "b"}
-    rows = zip(column.values, sides[0].values, sides[1].values, strict=True)
+    rows = {*zip(column.values, sides[0].values, sides[1].values, strict=True)}
     found = {called.get(won) or labelled(won, a or "", b or "").outcome for won, a, b in rows if won}
     return set() if None in found else cast("set[str]", found)
