@@ -316,7 +316,7 @@ def is_shared_by_name(name: str) -> bool:
     ... ]
     ['conversation', 'threadId', 'Session ID']
     """
-    plain = "".join(letter for letter in name.lower() if letter.isalnum())
+    plain = re.sub(r"[\W_]+", "", name.lower())
     return plain in _SHARED or (plain.removesuffix("id") in _SHARED)
 
 
