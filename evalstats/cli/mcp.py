@@ -135,6 +135,7 @@ def arguments_of(name: str) -> "type[BaseModel]":
     return create_model(name, __config__=ConfigDict(extra="forbid", coerce_numbers_to_str=True), **fields)
 
 
+@cache
 def _schema(question: Question) -> dict[str, Any]:
     """Return what a tool takes as JSON Schema, without titles and defaults: an agent reads it before every task."""
     schema = arguments_of(question.name).model_json_schema()
