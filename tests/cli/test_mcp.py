@@ -20,6 +20,7 @@ from mcp import Client
 from evalstats.cli.mcp import arguments_of, inside, server_of
 from evalstats.errors import InputError
 from evalstats.options import offered
+from tests.typed import typed
 
 CLOSED = "the server answers on standard input and output, and {} closed; let the agent's client start it"
 
@@ -230,9 +231,7 @@ def test_the_command_speaks_over_its_pipes(results):
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "evalstats", "mcp", str(tmp_path / "no")], capture_output=True, text=True, check=False
-    )
+    done = typed("mcp", tmp_path / "no")
     assert done.returncode == 2
     assert "is no folder; name the one whose results may be read" in " ".join(done.stderr.split())
 
