@@ -167,7 +167,7 @@ def test_a_header_is_read_or_asked_about(header: Header, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "header",
     [
-        pytest.param(header, id=header.columns, marks=[pytest.mark.slow] if place % 3 else [])
+        pytest.param(header, id=header.columns, marks=[pytest.mark.slow] if place % 6 != 4 else [])
         for place, header in enumerate(HEADERS)
     ],
 )
@@ -211,8 +211,8 @@ def shuffled(seed: int) -> tuple[list[tuple[str, str]], Rows, Header]:
 
 def test_what_tables_hold_is_found_or_asked_about(tmp_path: Path) -> None:
     with on_the_shell():
-        found = [check(tmp_path / "t.csv", *shuffled(seed)) for seed in range(100)]
-    assert found.count("open") > 66
+        found = [check(tmp_path / "t.csv", *shuffled(seed)) for seed in range(50)]
+    assert found.count("open") > 33
 
 
 @pytest.mark.slow
