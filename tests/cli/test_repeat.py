@@ -109,9 +109,11 @@ JUDGES = (
 ASKED: Mapping[str, Sequence[str]] = {
     "compare": ("compare", *TABLE, *SIDES),
     "compare clusters": ("compare", *TABLE, *SIDES, "--cluster", "passage", "--margin", "-0.02"[1:], "--seed", "3"),
-    "compare none": ("compare", *TABLE, *SIDES, "--cluster", "none", "--conf-level", "0.9", "--method", "t"),
+    "compare none": (
+        *("compare", *TABLE, *SIDES, "--cluster", "none", "--conf-level", "0.9", "--method", "t"),
+        *("--where", "split=old", "--where", "scenario==odd"),
+    ),
     "compare by": ("compare", *TABLE, *SIDES, "--by", "scenario", "--accept", "temperature"),
-    "compare where": ("compare", *TABLE, *SIDES, "--where", "split=old", "--where", "scenario==odd"),
     "compare weights": ("compare", *TABLE, *SIDES, "--weights", "weights.csv", "--average-over", "scenario"),
     "compare plan": ("compare", *TABLE, *SIDES, "--plan", "plan.toml"),
     "compare files": ("compare", "one.csv", "two.csv", *MAP, "--lower-is-better"),
@@ -172,7 +174,9 @@ def asked(name: str, folder: Path) -> dict[str, Any]:
     return json.loads(asked_as_json(name, folder))
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in {"score", "leaderboard"} else name for name in ASKED]
+)
 def test_the_command_gives_the_same_result(name: str, folder: Path, tmp_path: Path) -> None:
     first = asked(name, folder)
     (tmp_path / "first.json").write_text(json.dumps(first))
