@@ -268,8 +268,10 @@ def test_answers_are_those_of_single_rows(
         pytest.fail(outcomes)
 
 
-def test_single_rows_are_read_where_a_question_looks_at_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = put(tmp_path / "store", (timed,), seed=1)
+def test_single_rows_are_read_where_a_question_looks_at_them(
+    stores: Callable[[str, int], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = stores("timed", 1)
     for more in (
         ("compare", "--baseline", "ann", "--candidate", "bob", "--sequential", "--planned-n", "200"),
         ("compare", "--baseline", "ann", "--candidate", "bob", "--contrast", "trial"),
@@ -281,14 +283,14 @@ def test_single_rows_are_read_where_a_question_looks_at_them(tmp_path: Path, mon
         assert found.stdout == single.stdout
 
 
-def test_small_stores_are_read_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = put(tmp_path / "store", (plain,))
+def test_small_stores_are_read_as_they_are(stores: Callable[[str, int], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    store = stores("plain", 1)
     monkeypatch.setattr(Store, "read_merged", lambda *_, **__: pytest.fail("merged"))
     assert RUNNER.invoke(app, ["leaderboard", str(store), "--no-plan"]).exit_code == 0
 
 
-def test_an_engine_merges_a_store_and_says_what_it_left_out(tmp_path: Path) -> None:
-    store = put(tmp_path / "store", (worded,))
+def test_an_engine_merges_a_store_and_says_what_it_left_out(stores: Callable[[str, int], Path]) -> None:
+    store = stores("worded", 1)
     command = ["compare", str(store), "--baseline", "ann", "--candidate", "bob", "--engine", "polars", "--no-plan"]
     found = RUNNER.invoke(app, command)
     assert found.exit_code == 0
@@ -316,7 +318,13 @@ def test_two_sides_that_answer_every_item_both_ways_are_not_one_run(
 
 
 @pytest.mark.parametrize(
-    "source", ["inspect_logs", "tenacious", pytest.param("tau_bench", marks=pytest.mark.slow), "reasoning_gym"]
+    "source",
+    # Rows of inspect_logs and tenacious cannot be merged.
+    [
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("inspect_logs", "tau_bench")),
+        "tenacious",
+        "reasoning_gym",
+    ],
 )
 def test_answers_of_real_results_are_those_of_single_rows(
     source: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
