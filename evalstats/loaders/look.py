@@ -311,8 +311,8 @@ def _sampled(head: Head) -> Look:
 
 
 def _rows_of_parquet(head: Head) -> list[dict[str, object]]:
-    first = rows_at_once(head.path, LOOKED_AT)
-    n_rows = sum(group.n_rows for group in row_groups(head.path))
+    groups = row_groups(head.path)
+    first, n_rows = rows_at_once(head.path, groups, LOOKED_AT), sum(group.n_rows for group in groups)
     with open_regular(head.path) as stream:
         if n_rows <= LOOKED_AT or first < LOOKED_AT:
             return pl.read_parquet(stream, n_rows=first).to_dicts()

@@ -7,7 +7,7 @@ needed.
 """
 
 import struct
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ _BLOCKS_READ: Final = 4  # blocks that are read at once, where they are small: s
 _INSTEAD: Final = "write the file again in smaller row groups, or, if you trust it,"
 # Kinds of values in the compact protocol, and fields of the footer's structures by their numbers there.
 _TRUE, _FALSE, _BYTE, _NUMBER, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 4, 7, 8, 9, 10, 12
+_TRUTHS, _FIXED, _LISTS = frozenset({_TRUE, _FALSE}), frozenset({_BYTE, _DOUBLE}), frozenset({_LIST, _SET})
 _ROW_GROUPS, _COLUMNS, _GROUP_ROWS, _META_DATA, _PATH, _UNPACKED = 4, 1, 3, 3, 3, 6
 
 
@@ -64,16 +65,16 @@ def _footer_of(path: Path) -> bytes:
         return stream.read(length)
 
 
-def rows_at_once(path: Path, most_rows: int, names: Collection[str] | None = None) -> int:
+def rows_at_once(path: Path, groups: Sequence[RowGroup], most_rows: int, names: Collection[str] | None = None) -> int:
     """Return how many rows of a Parquet file, at most `most_rows`, take no more than a block on the average of their row group.
 
     `names` are the columns that are read. UnreadableFileError if one row group, which may be a single page, is over the limit.
     """
-    groups = [(group.of(names), group.n_rows) for group in row_groups(path)]
-    excess = too_much(max((size for size, _ in groups), default=0), limit_of([path]), _INSTEAD)
+    sizes = [(group.of(names), group.n_rows) for group in groups]
+    excess = too_much(max((size for size, _ in sizes), default=0), limit_of([path]), _INSTEAD)
     if excess:
         raise UnreadableFileError(f"{path}: one of its row groups takes more {excess}")
-    fitting = [BLOCK_BYTES * n_rows // size for size, n_rows in groups if size and n_rows]
+    fitting = [BLOCK_BYTES * n_rows // size for size, n_rows in sizes if size and n_rows]
     return max(1, min([most_rows, *fitting]))
 
 
@@ -90,9 +91,9 @@ def parquet_frames(
             kept = [name for name, dtype in scan.collect_schema().items() if keep(name, dtype)]
             scan = scan.select(by_name(kept))  # a bare name such as "*" or "^a$" would be a pattern
             fitting = 2 * BLOCK_BYTES // (2 * _CELL_BYTES * max(1, len(kept)))
-            most_read = rows_at_once(path, max(1, min(_BLOCKS_READ * most_rows, fitting)), kept)
-            first = 0
-            for n_rows in _readings([group.n_rows for group in row_groups(path)], most_read):
+            groups, first = row_groups(path), 0
+            most_read = rows_at_once(path, groups, max(1, min(_BLOCKS_READ * most_rows, fitting)), kept)
+            for n_rows in _readings([group.n_rows for group in groups], most_read):
                 # A value that stands once in the file may be that of every row: pieces count it each time.
                 for part in scan.slice(first, n_rows).collect().iter_slices(most_rows):
                     for piece in pieces(part, BLOCK_BYTES):
@@ -157,10 +158,10 @@ class _Footer:
             raise ValueError("its footer is nested too deeply")
         if self._at > len(self._data):
             raise ValueError("its footer is cut off")
-        if kind in {_TRUE, _FALSE}:
+        if kind in _TRUTHS:
             self._at += in_list
             return kind == _TRUE
-        if kind in {_BYTE, _DOUBLE}:
+        if kind in _FIXED:
             self._at += 1 if kind == _BYTE else 8
             return None
         if kind < _DOUBLE:
@@ -170,7 +171,7 @@ class _Footer:
             n = self._varint()
             self._at += n
             return self._data[self._at - n : self._at].decode(errors="replace")
-        if kind in {_LIST, _SET}:
+        if kind in _LISTS:
             head = self._byte()
             n = head >> 4 if head >> 4 < 15 else self._varint()
             if n > len(self._data):
@@ -188,7 +189,7 @@ class _Footer:
     def _varint(self) -> int:
         value = shift = 0
         while shift <= 63:
-            byte = self._byte()
+            self._at, byte = self._at + 1, self._data[self._at]
             value |= (byte & 127) << shift
             if byte < 128:
                 return value

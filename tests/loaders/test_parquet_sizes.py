@@ -51,9 +51,9 @@ def test_long_rows_are_read_few_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     texts = pa.array(["x" * (1 << 14)] * 100, pa.large_string())
     pq.write_table(pa.table({"a": range(100), "text": texts}), path, use_dictionary=False, compression="zstd")
     assert path.stat().st_size < 100_000
-    assert 60 <= rows_at_once(path, 5_000) <= 64  # of 16 KiB, in a block of 1 MiB
-    assert rows_at_once(path, 5_000, ["a"]) == 5_000
-    assert rows_at_once(path, 10) == 10
+    assert 60 <= rows_at_once(path, row_groups(path), 5_000) <= 64  # of 16 KiB, in a block of 1 MiB
+    assert rows_at_once(path, row_groups(path), 5_000, ["a"]) == 5_000
+    assert rows_at_once(path, row_groups(path), 10) == 10
 
 
 def test_a_row_group_over_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,10 +62,10 @@ def test_a_row_group_over_the_limit_is_refused(tmp_path: Path, monkeypatch: pyte
     pq.write_table(pa.table({"a": range(20), "text": texts}), path, use_dictionary=False, compression="zstd")
     monkeypatch.setenv(LIMIT, "16M")
     with pytest.raises(UnreadableFileError, match=r"row groups takes more in memory than 16 MiB; .*smaller.*=64M$"):
-        rows_at_once(path, 5_000)
-    assert rows_at_once(path, 5_000, ["a"]) == 5_000
+        rows_at_once(path, row_groups(path), 5_000)
+    assert rows_at_once(path, row_groups(path), 5_000, ["a"]) == 5_000
     monkeypatch.setenv(LIMIT, "64M")
-    assert rows_at_once(path, 5_000) < 64
+    assert rows_at_once(path, row_groups(path), 5_000) < 64
     check_whole(path)
 
 
