@@ -186,13 +186,12 @@ def _misfit(path: Path, part: StoredFile) -> Fault | None:
     """Say in what a file whose bytes are right differs from its manifest: then the manifest is wrong."""
     try:
         table = scan_parts([(path, replace(part, constants={}))], part.table)
-        rows = table.select(pl.len()).collect().item()
         table.head(1).collect()
         told = [
             pl.col(known.meta.output_name()).eq_missing(known).all()
             for known in constant_columns(part.constants, part.table)
         ]
-        held = table.select(told).collect().row(0) if told else ()
+        rows, *held = table.select(pl.len(), *told).collect().row(0)
     except READING_FAILED as error:
         why = f"{part.file} is not the table that its manifest describes ({first_line(error)})"
         return Fault(kind="damaged", text=why)
