@@ -198,7 +198,7 @@ def run_rows(*, named: bool) -> pl.DataFrame:
     found: list[tuple[object, ...]] = []
     for number, (model, more) in enumerate((("Größe-β", 0.0), ("model.b", 0.08), ("模型", 0.2))):
         moved = rng.normal(scale=0.12, size=5)
-        for item, trial in np.ndindex(120, 5):
+        for item, trial in np.ndindex(80, 5):
             if rng.random() < 0.02 or (trial == 4 and item % 3 and number == 1):
                 continue
             score = 1.0 * (rng.random() < 0.1 + 0.07 * (item % 10) + more + moved[trial])
