@@ -146,8 +146,7 @@ class BetaBinomial:
         low, high = profile.places(cut, float(special.logit(self.correlation)))
         # Close together near the ends, where the edge turns back.
         r = special.expit(low + (high - low) * 0.5 * (1.0 - np.cos(np.linspace(0.0, np.pi, _REGION))))
-        means = [profile.mean_at(r, cut, upper=upper) for upper in (False, True)]
-        return np.column_stack([np.concatenate(means), np.tile(r, 2)])
+        return np.column_stack([np.concatenate(profile.means_at(r, cut)), np.tile(r, 2)])
 
     def check(self, *, seed: int = 0) -> float | None:
         """Return p of the Beta-binomial law for the counts at hand; None where two trials an item leave nothing to check.
@@ -161,7 +160,7 @@ class BetaBinomial:
         rng, profile = np.random.default_rng(seed), _Profile.of(self.trials, self.right)
         around = profile.places(self.log_likelihood - _CHECK_CUT, float(special.logit(self.correlation)))
         r = special.expit(np.linspace(*around, _CHECK_GRID))
-        low, high = (profile.mean_at(r, self.log_likelihood - _CHECK_CUT, upper=upper) for upper in (False, True))
+        low, high = profile.means_at(r, self.log_likelihood - _CHECK_CUT)
         share = np.linspace(0.0, 1.0, _CHECK_GRID)[:, None]
         m, r = (low + share * (high - low)).ravel(), np.tile(r, _CHECK_GRID)
         # Counts of all draws, the observed ones last; their log-likelihood at every place of the grid.
@@ -267,19 +266,18 @@ class _Profile:
         return cls(right=more(right), wrong=more(trials - right), trials=more(trials))
 
     def log_likelihood(self, m: FloatArray, r: FloatArray) -> FloatArray:
-        j, m, r = np.arange(len(self.trials)), m[:, None], r[:, None]
-        right = np.log(m * (1.0 - r) + j * r) @ self.right
-        wrong = np.log((1.0 - m) * (1.0 - r) + j * r) @ self.wrong
-        return right + wrong - np.log(1.0 - r + j * r) @ self.trials
+        m, alone, tied = m[:, None], 1.0 - r[:, None], np.arange(len(self.trials)) * r[:, None]
+        right = np.log(m * alone + tied) @ self.right
+        wrong = np.log((1.0 - m) * alone + tied) @ self.wrong
+        return right + wrong - np.log(alone + tied) @ self.trials
 
     def best_mean(self, r: FloatArray) -> FloatArray:
         """Return the mean that fits best for each correlation; the likelihood is concave in it."""
-        j, r_ = np.arange(len(self.trials)), r[:, None]
+        alone, tied = 1.0 - r[:, None], np.arange(len(self.trials)) * r[:, None]
 
         def slope(m: FloatArray) -> FloatArray:
             m = m[:, None]
-            right = ((1.0 - r_) / (m * (1.0 - r_) + j * r_)) @ self.right
-            return right - ((1.0 - r_) / ((1.0 - m) * (1.0 - r_) + j * r_)) @ self.wrong
+            return (alone / (m * alone + tied)) @ self.right - (alone / ((1.0 - m) * alone + tied)) @ self.wrong
 
         low, high = np.full_like(r, _EDGE), np.full_like(r, 1.0 - _EDGE)
         return bracketed_roots(slope, low, high, at_low=slope(low), at_high=slope(high))
@@ -305,16 +303,15 @@ class _Profile:
         """Return the greatest log-likelihood for each correlation."""
         return self.log_likelihood(self.best_mean(r), r)
 
-    def mean_at(self, r: FloatArray, cut: float, *, upper: bool) -> FloatArray:
-        """Return the least or the greatest mean whose log-likelihood is `cut`; the best one where none reaches that."""
+    def means_at(self, r: FloatArray, cut: float) -> list[FloatArray]:
+        """Return the least and the greatest mean whose log-likelihood is `cut`; the best one where none reaches that."""
         best = self.best_mean(r)
-        edge = np.full_like(r, 1.0 - _EDGE if upper else _EDGE)
 
         def above(m: FloatArray) -> FloatArray:
             return self.log_likelihood(m, r) - cut
 
-        at_best, at_edge = np.maximum(above(best), 0.0), np.minimum(above(edge), 0.0)
-        return bracketed_roots(above, best, edge, at_low=at_best, at_high=at_edge)
+        at_best, edges = np.maximum(above(best), 0.0), (np.full_like(r, edge) for edge in (_EDGE, 1.0 - _EDGE))
+        return [bracketed_roots(above, best, x, at_low=at_best, at_high=np.minimum(above(x), 0.0)) for x in edges]
 
     def places(self, cut: float, best: float) -> tuple[float, float]:
         """Return the least and the greatest logit of the correlation with a log-likelihood of `cut`."""

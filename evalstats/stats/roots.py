@@ -55,12 +55,12 @@ def bracketed_roots(
         at_found = function(found)
         # The root lies between the two new places, or else between the nearer of them and an end.
         between = at_middle * at_found <= 0.0
-        from_low = at_found * at_low > 0.0
+        from_low = ~between & (at_found * at_low > 0.0)
         low, at_low, high, at_high = (
             np.where(between, middle, np.where(from_low, found, low)),
             np.where(between, at_middle, np.where(from_low, at_found, at_low)),
-            np.where(between | ~from_low, found, high),
-            np.where(between | ~from_low, at_found, at_high),
+            np.where(from_low, high, found),
+            np.where(from_low, at_high, at_found),
         )
         if (np.abs(found - before) <= near).all():
             break
