@@ -201,9 +201,10 @@ def _parts(sheet: Sheet, grid: _Grid, shrink: float = 1.0) -> list[_MapPart]:
     stacked = sheet.narrow and len(grid.columns) > 1
     numbers = text_width(_number_of(len(names) - 1, grid), font)
     left = 0.0 if stacked else max(names) + numbers + 0.8 * font
+    # Cells of the same words are as wide.
+    cells = {(cell.words, cell.half): cell for cell in grid.cells.values()}.values()
     beside, below = (
-        max((_number_width(cell, font, beside=way) for cell in grid.cells.values()), default=0.0)
-        for way in (True, False)
+        max((_number_width(cell, font, beside=way) for cell in cells), default=0.0) for way in (True, False)
     )
     gap = (_GAP + 0.5) * font
     room = sheet.width - left
