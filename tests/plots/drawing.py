@@ -1,5 +1,6 @@
 """What is looked for in drawings."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,16 @@ def renderer_of(figure: Figure) -> Any:
     """The figure's renderer, which remembers how wide words are."""
     canvas = figure.canvas if isinstance(figure.canvas, FigureCanvasAgg) else FigureCanvasAgg(figure)
     return canvas.get_renderer()
+
+
+def box_of(text: Any, renderer: Any) -> Bbox:
+    """Where a text stands; each is looked for by several checks."""
+    return _box(text, renderer, text.get_text(), *text.get_transform().transform(text.get_position()))
+
+
+@lru_cache(maxsize=1024)
+def _box(text: Any, renderer: Any, *_: Any) -> Bbox:
+    return text.get_window_extent(renderer)
 
 
 def all_axes(figure: Figure) -> list[Any]:
@@ -57,7 +68,7 @@ def assert_words_stand_apart(figure: Figure, inside: Any = None) -> None:
         if label.get_visible() and label.get_text()
     ]
     drawn = [*(text for axes in looked_at for text in axes.texts if text.get_text()), *labels]
-    boxes = np.array([text.get_window_extent(renderer).extents for text in drawn])
+    boxes = np.array([box_of(text, renderer).extents for text in drawn])
     names = [text.get_text() for text in drawn]
     low, high = np.array(frame.extents[:2]), np.array(frame.extents[2:])
     clipped = (boxes[:, :2] < low - 1).any(axis=1) | (boxes[:, 2:] > high + 1).any(axis=1)
@@ -74,9 +85,7 @@ def covered_marks(figure: Figure, inside: Any = None) -> list[str]:
     """Words that stand on a point, of their own figure or within the axes it was drawn in."""
     renderer = renderer_of(figure)
     looked_at = all_axes(figure) if inside is None else [inside, *inside.child_axes]
-    words = [
-        (text, text.get_window_extent(renderer).extents) for axes in looked_at for text in axes.texts if text.get_text()
-    ]
+    words = [(text, box_of(text, renderer).extents) for axes in looked_at for text in axes.texts if text.get_text()]
     found = []
     for axes in looked_at:
         for line in axes.lines:
@@ -101,7 +110,7 @@ def struck_names(figure: Figure, names: set[str], inside: Any = None) -> list[st
         for text in axes.texts:
             if text.get_text() not in names:
                 continue
-            box = text.get_window_extent(renderer)
+            box = box_of(text, renderer)
             # Letters do not fill the box of their line.
             left, right, down, up = box.x0 + 1, box.x1 - 1, box.y0 + 0.2 * box.height, box.y1 - 0.2 * box.height
             for line in axes.lines:
@@ -117,7 +126,7 @@ def cut_with_room(figure: Figure, names: list[str]) -> list[str]:
     """Names that are cut though they would end before the next text or panel on their right, and within the figure."""
     renderer = renderer_of(figure)
     base = figure.axes[0]
-    boxes = [(text, text.get_window_extent(renderer)) for text in base.texts if text.get_text()]
+    boxes = [(text, box_of(text, renderer)) for text in base.texts if text.get_text()]
     walls = [box for _, box in boxes] + [panel.get_window_extent() for panel in base.child_axes]
     unit = figure.dpi / 72
     found = []
