@@ -14,13 +14,15 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalstats import errors
 from evalstats.document.quarto import EXECUTED
 from evalstats.errors import EvalStatsError, RenderError
-from evalstats.report.qmd import PageSource
 from evalstats.report.workspace import UNGUARDED, Guard, end_program, private_folder
+
+if TYPE_CHECKING:  # the process that runs cells reads no page, and starts faster without polars
+    from evalstats.report.qmd import PageSource
 
 # Whether a PDF will be made of what the cells give, where that is known.
 PRINTED = "EVALSTATS_PRINTED"
@@ -33,7 +35,7 @@ _LONGEST_SOCKET = 90  # the system's limit is about 100 bytes, and a number is p
 
 
 def run_cells(
-    document: PageSource,
+    document: "PageSource",
     parameters: Mapping[str, object],
     folder: Path,
     *,
@@ -170,7 +172,6 @@ async def _run(order: Mapping[str, Any], private: str) -> dict[str, Any]:
 
 def _with_parameters(cells: list[dict[str, Any]], parameters: dict[str, object]) -> Any:
     from nbformat import v4
-    from papermill import parameterize
 
     made: Any = v4
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -180,8 +181,12 @@ def _with_parameters(cells: list[dict[str, Any]], parameters: dict[str, object])
         ],
         metadata={"kernelspec": kernel, "language_info": {"name": "python"}, "papermill": {"parameters": {}}},
     )
+    if not parameters:
+        return notebook
+    from papermill import parameterize  # slow to load
+
     untyped: Any = parameterize
-    return untyped.parameterize_notebook(notebook, parameters) if parameters else notebook
+    return untyped.parameterize_notebook(notebook, parameters)
 
 
 async def _execute(notebook: Any, manager: Any, private: str, time_limit: int) -> str:
