@@ -33,7 +33,7 @@ _FIRST_STEPS, _STEPS, _LONGEST_STEP = 8, 2, 1.5
 _DRAWS = (199, 1_999, 19_999, 99_999)
 # So many draws as extreme settle that a p-value is not small.
 _ENOUGH = 20
-_CELLS_AT_ONCE, _MOST_CELLS = 400_000, 10_000_000
+_CELLS_AT_ONCE, _MOST_CELLS = 50_000, 10_000_000
 # Scores further than this from the middle of a family's do not count for its ability: 1 in 80 by chance.
 _ROUNDS, _FAR = 8, 2.5
 FALSE_DISCOVERIES = 0.05
