@@ -405,5 +405,5 @@ def first_place_changes(
     changed = np.empty(len(draws))
     for at in range(len(draws)):
         again = pull[at] * scores + spread[at] * rng.standard_normal((n_repeats, len(scores)))
-        changed[at] = float((again.argmax(axis=1) != leader).mean())
+        changed[at] = np.count_nonzero(again.argmax(axis=1) != leader) / n_repeats
     return changed
