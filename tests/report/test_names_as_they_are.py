@@ -85,7 +85,7 @@ _ESCAPED = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
 
 
 # Each takes a second for every set of names.
-LONG = ("items", "lab-live", "overview", "scenarios")
+LONG = ("arena", "items", "lab-live", "overview", "scenarios")
 
 
 @pytest.mark.parametrize(
