@@ -147,8 +147,8 @@ def _items() -> Result:
     ease = draw.normal(size=60)
     logit = ease[:, np.newaxis] + ability
     logit[0] = 4 - 4 * ability**2  # what the strongest fail
-    logit[5:9] -= 2
-    logit[5:9, :8] += 8  # what one family knows
+    logit[5:7] -= 2
+    logit[5:7, :8] += 8  # what one family knows
     right = draw.random(logit.shape) < 1 / (1 + np.exp(-logit))
     names = [MODELS[place] if place < len(MODELS) else f"<b>{place}" for place in range(25)]
 
