@@ -43,6 +43,8 @@ _ITEMS: Final = ASKED.union(
     OF_MANY_ROWS,
 )
 LABELS: Final = ("benchmark", "task", "scenario", "variant", "setting", "method", "unit", "date", "metric")
+# What a map may name as the certainty of a score.
+CERTAINTY: Final = ("std_error", "conf_low", "conf_high", "n")
 COUNT_NAMES: Final = (
     "n", "votes", "n_items", "n_votes", "num_votes", "n_samples", "samples", "n_total", "battles", "num_battles", "items",
     "n_questions", "n_examples", "n_tasks", "n_used", "num_samples", "num_questions", "sample_size", "responses",

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, cast
 
@@ -12,12 +12,14 @@ from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.binder import assigned
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
+from evalstats.loaders.bound_columns import no_column
 from evalstats.loaders.column_map import NO_SCORE, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_cells
 from evalstats.loaders.expressions import expressions, made_of_two
 from evalstats.loaders.files import HEAD_BYTES, json_lines, load_json
 from evalstats.loaders.look import records_of_head
 from evalstats.loaders.published_columns import (
+    CERTAINTY,
     LABELS,
     MANY_ITEMS,
     SUMMARISED,
@@ -86,6 +88,17 @@ class ScoreRows:
                 {**{column: row.get(column) for column in kept}, name: share, "n": whole}
                 for row, share, (_, whole) in zip(self.records, shares, counts, strict=True)
             ]
+
+    def rename(self, map_: ColumnMap) -> ColumnMap:
+        """Give the columns that a map names as the certainty of the score its name, and return the map without them."""
+        (score, *others) = map_.columns.get("score", ("",))
+        before = f"{score}_" if score and not others and "," not in score else ""
+        named = {map_.columns[name][0]: f"{before}{name}" for name in CERTAINTY if name in map_.columns}
+        if lacking := next((column for column in named if column not in self.columns), None):
+            raise no_column(lacking, named[lacking].removeprefix(before), self.columns)
+        self.columns = [named.get(column, column) for column in self.columns]
+        self.records = [{named.get(name, name): cell for name, cell in row.items()} for row in self.records]
+        return replace(map_, columns={name: of for name, of in map_.columns.items() if name not in CERTAINTY})
 
 
 def _bounded(head: Head, records: Iterable[Record]) -> Iterator[Record]:
@@ -272,13 +285,14 @@ class ScoreTableLoader(SingleFileLoader):
     def with_columns(self, column_map: ColumnMap) -> "ScoreTableLoader":
         """Return a loader that takes from the map which columns are scores, models and parts, and the scores' scale."""
         parts = {*column_map.as_config()} - {"columns", "constants", "values", "directions", "scale"}
-        known = [name for name in column_map.columns if name not in {"score", "model", *LABELS}]
+        known = [name for name in column_map.columns if name not in {"score", "model", *CERTAINTY, *LABELS}]
         if other := next(
             iter((*known, *column_map.constants, *(n for n in column_map.values if n != "score"), *sorted(parts))), None
         ):
             raise InputError(
-                f"{other} cannot be mapped in a table of published scores, where score, model, {', '.join(LABELS)}, unscored and "
-                f"scale can; if its rows are items, say which column names them: {Option('map', blank='COLUMN', of='item')}"
+                f"{other} cannot be mapped in a table of published scores, where score, model, "
+                f"{', '.join((*CERTAINTY, *LABELS))}, unscored and scale can; if its rows are items, say which column names "
+                f"them: {Option('map', blank='COLUMN', of='item')}"
             )
         return ScoreTableLoader(column_map)
 
@@ -308,9 +322,10 @@ class ScoreTableLoader(SingleFileLoader):
             table.columns = ["model", *table.columns]
             table.records = [{"model": source.called, **table.records[0]}]
         table.add_shares(self.column_map)
-        roles = published_in(table.columns, table.records) if {*self.column_map.columns} <= {"score"} else ""
+        map_ = table.rename(self.column_map)
+        roles = published_in(table.columns, table.records) if {*map_.columns} <= {"score"} else ""
         if isinstance(roles, str):
-            roles = published_in(table.columns, table.records, self.column_map)
+            roles = published_in(table.columns, table.records, map_)
         if isinstance(roles, str):
             parts = f"say which column tells them apart: {Option('map', blank='COLUMN', of='task')}; or, if rows are items: "
             items = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score")))

@@ -39,6 +39,22 @@ def named(text: str, name: str = "x.csv") -> str | None:
     return None if found is None else found[0].name
 
 
+def test_a_map_names_what_says_how_certain_a_score_is(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text("model,rating,deviation,wins\na,1500,40,12\nb,1700,35,30\nc,1400,60,9\n")
+    map_ = ColumnMap.from_options(["score=rating", "std_error=deviation"])
+    data = read(path, column_map=map_)
+    assert data.aggregates.select("metric", "estimate", "std_error").row(0) == ("rating", 1500.0, 40.0)
+    assert es.leaderboard(data).rows[0].name == "b"
+    with pytest.raises(CannotAnswerError, match=r"std_error=COLUMN.* or .*n=COLUMN"):
+        es.leaderboard(read(path), metric="rating")
+    with pytest.raises(InputError, match="no column 'sd' for std_error; the table has model, rating, deviation, wins"):
+        read(path, column_map=ColumnMap.from_options(["score=rating", "std_error=sd"]))
+    path.write_text("model,acc,deviation,low,high\na,0.5,0.1,0.3,0.7\n")
+    ends = read(path, column_map=ColumnMap.from_options(["score=acc", "conf_low=low", "conf_high=high"]))
+    assert ends.aggregates.filter(metric="acc").select("conf_low", "conf_high").row(0) == (0.3, 0.7)
+
+
 def test_a_published_table_becomes_numbers_by_model(table: Any) -> None:
     data = table("model,arena_elo\nm 1,855.9\nm-2,901\n")
     assert data.aggregates.select(

@@ -49,12 +49,16 @@ from evalstats.table.systems import System
 
 _N_DRAWS = 29_999
 _SHOWN = 5
-_NEEDED = (
-    "Ranks need two or more: add standard errors (in a table of your own a column std_error; of shares n is enough), or give "
-    "the scores of single items"
-)
 _METHOD = "z of published scores, taken as independent"
 _INDEPENDENT = "The scores are treated as independent, so fewer ranks look certain than on shared items"
+
+
+def _needed() -> str:
+    return (
+        "Ranks need two or more: name a column of standard errors or, of shares, of how many answers each is a share: "
+        f"{Option('map', blank='COLUMN', of='std_error')} or {Option('map', blank='COLUMN', of='n')}; or give the scores of "
+        "single items"
+    )
 
 
 @record
@@ -230,7 +234,7 @@ def _that_can_be_ranked(data: EvalData, rows: pl.DataFrame) -> pl.DataFrame:
     if not known.height:
         raise CannotAnswerError(
             f"{plural(n := rows[PUBLISHED_ENTRY].n_unique(), 'model')} {has_have(n)} published numbers of {len(names)} metrics "
-            f"({comma_list(sorted(names), _SHOWN)}), none of them with a standard error or an interval. {_NEEDED}"
+            f"({comma_list(sorted(names), _SHOWN)}), none of them with a standard error or an interval. {_needed()}"
         )
     return rows.filter(pl.col("metric").is_in(known["metric"].implode()))
 
@@ -243,7 +247,7 @@ def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str
     )
     return (
         f"{plural(n_models, 'model')} {has_have(n_models)} a published {metric.name!r} on {metric.benchmark} "
-        f"({shown}), {n_known or 'none'} of them with a standard error or an interval. {_NEEDED}"
+        f"({shown}), {n_known or 'none'} of them with a standard error or an interval. {_needed()}"
     )
 
 
