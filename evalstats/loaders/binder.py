@@ -74,7 +74,7 @@ _SOMEBODY: Final = frozenset(
     {"user", "session", "visitor", "participant", "customer", "respondent", "conversation", "chat"}
 )
 # These questions need two systems at least.
-_COMPARE: Final = frozenset({"compare", "leaderboard", "overview"})
+_COMPARE: Final = frozenset({"compare", "leaderboard"})
 _Row = TypeVar("_Row")
 _CORE: Final = frozenset({"item", "score", "model"})
 _KEY: Final = frozenset(KEYS["outcomes"])
@@ -659,7 +659,8 @@ class _Table:
         called = [c for c in numbers if c.named("score")]
         ends = {c.words.rpartition("_")[2] for c in called}
         of_a_kind = len(ends) == 1 and ends.isdisjoint(c.words for c in called)
-        by_kind = called if of_a_kind and (by_side or self.compares) else []
+        may_compare = self.compares or self.asked.question == "overview"
+        by_kind = called if of_a_kind and (by_side or may_compare) else []
         by_side = by_side if not by_kind else by_kind if by_side else []
         by_row = any(weight >= SURE for weight, _ in self.models)
         others = any(column is not None and column not in numbers for _, column in self.models)

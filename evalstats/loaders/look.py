@@ -372,6 +372,8 @@ def how_to_map(
     losses, rated = (_losses(look), _rated(look)) if "score=COLUMN" in found[0].options else ([], [])
     if losses and (offer := metric_offered(look, asked)):
         return f"It has {held}, and none looks like a score; {offer}"
+    # An overview asks about one system or several, as the data have them.
+    found[1:] = sorted(found[1:], key=lambda each: asked.question == "overview" and each.n_systems < 2)
     rows = [f"rows={look.rows}"] if look.rows and not (given and given.rows) else []
     whole = [[*rows, *each.options] for each in found if not each.lacks]
     # Another list may be the one that is meant.
