@@ -383,6 +383,14 @@ class _Table:
         rated = [c for c in pool if c not in named and item is not None and is_rated(c, item)] if named else []
         inside = [c for c in rated if any(low <= min(c.numbers) and max(c.numbers) <= high for low, high in scales)]
         named += [c for c in rated if c in inside or first[c.words.split("_")[0]] > 1]
+        # So is what is called as several of them begin and has their steps.
+        steps = {level for c in named if len(c.levels) > 2 for level in c.levels}
+        named += [
+            c
+            for c in pool
+            if c not in named and first[c.words.split("_")[0]] > 1 and len(c.levels) > 1 and c.levels <= steps
+            if ROLES["score"].never.isdisjoint(c.tokens)
+        ]
         if not any(self.asked.metrics & {column.name} and column not in named for column in pool) and len(named) > 1:
             # Several scores side by side are metrics.
             rest = [pair for pair in weighed if pair[1] not in named]

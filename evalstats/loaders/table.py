@@ -216,7 +216,12 @@ def _further_scores(head: Head, map_: ColumnMap, binding: Binding) -> list[str]:
         return []
     records = looks_at(head)[0].records
     item = SampledColumn(_source(map_, "item"), records)
-    return [name for name in names if is_rated(SampledColumn(name, records), item)]
+    scores = [SampledColumn(column_named(source) or source, records) for source in binding.scores.values()]
+    steps = {level for score in scores if len(score.levels) > 2 for level in score.levels}
+    others = [SampledColumn(name, records) for name in names]
+    # Where each item has one row, the steps of the scores are what tells.
+    once = len(item.levels) == len(item.values)
+    return [c.name for c in others if is_rated(c, item) or (once and len(c.levels) > 1 and c.levels <= steps)]
 
 
 def named_otherwise(map_: ColumnMap) -> list[str]:

@@ -259,7 +259,9 @@ class Tidier:
             )
         for name, why in self.binding.unfit.items():
             to_take = Option("map", name, of=name)
-            yield f"column {name} is kept as a factor, source_{name}: {why}; to take it for {name}: {to_take}"
+            # In which rows it is so, who takes it all the same is told.
+            short = why.partition(" (")[0]
+            yield f"column {name} is kept as a factor, source_{name}: {short}; to take it for {name}: {to_take}"
         yield from self._presumed.notes()
         if unknown := self.unknown_metrics():
             yield unknown

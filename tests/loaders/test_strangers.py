@@ -866,3 +866,25 @@ def test_a_list_of_models_holds_systems_and_no_items(tmp_path: Path) -> None:
     data = read(path)
     assert data.outcomes.is_empty()
     assert data.aggregates.sort("model").select("model", "estimate").row(0) == ("m-0", 60.5)
+
+
+def test_sisters_of_scores_are_metrics_or_named_where_each_item_has_one_row(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "\n".join(
+            [
+                "record_id,label_accuracy,label_relevance,label_bias_discrimination,label_count",
+                *(f"r{k},{k % 5 + 1},{k % 3 + 2},{k % 4 + 1},{k}" for k in range(30)),
+            ]
+        )
+    )
+    assert {*read(path).outcomes["metric"]} == {"label_accuracy", "label_relevance", "label_bias_discrimination"}
+    path.write_text(
+        "\n".join(
+            [
+                "id,answer_correctness,citation_accuracy,retrieval_sufficiency,hops",
+                *(f"q{k},{k % 3 / 2},{(k + 1) % 3 / 2},{k % 2 / 2 + 0.5},{k % 4}" for k in range(30)),
+            ]
+        )
+    )
+    assert "retrieval_sufficiency is kept as no metric" in told(read(path))

@@ -1,6 +1,6 @@
 """What is said of a score: the number with its interval, what it rests on, and whether a published number holds."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -145,11 +145,11 @@ def _of_several(result: Scores) -> Document:
         if len(few) < 2 or note.text not in few_items(row.n_items)
     ]
     notes = tuple(
-        note if len(rows) == len(result.rows) else replace(note, text=f"{note.text} ({_names(rows)})")
+        note if len(rows) == len(result.rows) else replace(note, text=f"{note.text} ({_names(rows, result.rows)})")
         for note, rows in _grouped(said)
     )
     if len(few) > 1:
-        which = [f"{name} ({row.n_items})" for name, row in zip(_apart(few), few, strict=True)]
+        which = [f"{name} ({row.n_items})" for name, row in zip(_apart(few, result.rows), few, strict=True)]
         text = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {and_list(which, 3)}"
         notes = (Note(kind="few", text=text), *notes)
     where = placed(first.benchmark) if len({row.benchmark for row in result.rows}) == 1 else " on several benchmarks"
@@ -194,20 +194,21 @@ def _grouped(pairs: Iterable[tuple[Key, Score]]) -> list[tuple[Key, list[Score]]
     return list(found.items())
 
 
-def _names(rows: Sequence[Score]) -> str:
-    return and_list(_apart(rows), 3)
+def _names(rows: Sequence[Score], among: Sequence[Score]) -> str:
+    return and_list(_apart(rows, among), 3)
 
 
-def _apart(rows: Sequence[Score]) -> list[str]:
-    """Name scores by the least that tells them apart: the system, the benchmark, the metric, or two of these."""
-    ways = [
-        [row.name for row in rows],
-        [row.benchmark for row in rows],
-        [row.metric for row in rows],
-        [f"{row.name} on {row.benchmark}" for row in rows],
-        [f"{row.name} in {row.metric}" for row in rows],
+def _apart(rows: Sequence[Score], among: Sequence[Score]) -> list[str]:
+    """Name scores by the least that tells all apart: the system, the benchmark, the metric, or two of these."""
+    ways: list[Callable[[Score], str]] = [
+        lambda row: row.name,
+        lambda row: row.benchmark,
+        lambda row: row.metric,
+        lambda row: f"{row.name} on {row.benchmark}",
+        lambda row: f"{row.name} in {row.metric}",
     ]
-    return next((names for names in ways if len({*names}) == len(rows)), ways[-1])
+    way = next((way for way in ways if len({*map(way, among)}) == len(among)), ways[-1])
+    return [*map(way, rows)]
 
 
 def _digits(result: Score) -> int:
@@ -358,11 +359,11 @@ def _method_of_several(result: Scores) -> tuple[Section, ...]:
     """Return the same of several systems, each method and each population with the systems that it is of."""
     rows, all_of_them = result.rows, len(result.rows)
     how = [
-        text if len(own) == all_of_them else f"{_names(own)}: {text}"
+        text if len(own) == all_of_them else f"{_names(own, rows)}: {text}"
         for text, own in _grouped((_how(r), r) for r in rows)
     ]
     told = [
-        f"What is estimated{'' if len(own) == all_of_them else f' of {_names(own)}'}: {estimand}"
+        f"What is estimated{'' if len(own) == all_of_them else f' of {_names(own, rows)}'}: {estimand}"
         for estimand, own in _grouped((row.estimand, row) for row in rows)
     ]
     takes = dict.fromkeys(text for row in rows for text in _takes(row))

@@ -190,3 +190,11 @@ def test_which_way_is_better_is_asked_only_where_it_decides() -> None:
     data = data_of(rows_of("bot", [0.0] * 50, metric="harmful"))
     assert "lower better" not in one(data, "bot").document().headline
     assert "is lower better?" in one(data, "bot", against=0.2).document().headline
+
+
+def test_what_holds_for_one_metric_of_a_system_names_the_metric() -> None:
+    rows = [{"id": f"q{k}", "em": k % 2, "f1": k % 3 / 2 if k < 6 else None} for k in range(40)]
+    found = score(from_frame(rows, item="id", score=["em", "f1"], model="@m"))
+    assert isinstance(found, Scores)
+    notes = [note.text for note in found.document().notes if "reliable" in note.text]
+    assert notes == ["Only 6 items: no method is reliable below 10 (f1)"]
