@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import polars as pl
 
@@ -33,7 +34,7 @@ UNWEIGHTED = (
 
 
 def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
-    """Return what is known of runs as notes: that they are simulated, then what their files say."""
+    """Return what is known of runs as notes: that they are simulated, what was not read, then what their files say."""
     own = data.rows_of_runs(runs)
     found: list[Note] = []
     makers = [by for by in levels_of(own["simulated"]) if by != _UNNAMED]
@@ -51,9 +52,22 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     if data.merged and trial_sets(data.outcomes) is None:
         text = "Which trials made up one run is not known, so no interval includes what differs between runs"
         found.append(Note(kind="choice", text=text, caution=False))
+    found += _not_read(data)
     found += lookalike_notes([*levels_of(own["model"]), *levels_of(own["system"])])
     notes = levels_of(own["note"])
     return (*found, *(Note(kind="source", text=text, caution=False) for text in notes))
+
+
+def _not_read(data: EvalData) -> list[Note]:
+    """Return a caution that names what was to be read and is not among the data."""
+    lost = list(
+        dict.fromkeys((Path(each.path).name, each.message) for each in data.problems if each.severity == "error")
+    )
+    if not lost:
+        return []
+    (name, why), *others = lost
+    more = f"; and {comma_list((other for other, _ in others), _SHOWN)}" if others else ""
+    return [Note(kind="left_out", text=f"Not all was read: {name}: {why.partition('; ')[0]}{more}")]
 
 
 def lookalike_notes(names: Iterable[str]) -> tuple[Note, ...]:

@@ -1,7 +1,10 @@
 """What is said of runs: that they are simulated is a column, and no note is read for it."""
 
+from pathlib import Path
+
 import polars as pl
 
+import evalstats as es
 from evalstats.analysis.frontier.frontier import frontier
 from evalstats.analysis.provenance import run_notes
 from evalstats.schema.data import EvalData
@@ -46,3 +49,16 @@ def test_the_banner_comes_first_in_an_answer() -> None:
         EvalData(outcomes=costs.outcomes, runs=two(note="simulated-annealer-7b").runs, metrics=data.metrics)
     )
     assert not plain.document().banners
+
+
+def test_what_was_not_read_is_a_caution_of_every_answer(tmp_path: Path) -> None:
+    rows = [f"q{k},{k % 3 + 1}" for k in range(20)]
+    for name in ("old", "new", "newer"):
+        odd = rows if name != "newer" else [*rows[:-1], "q19,Error"]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,score", *odd]))
+    data = es.read(tmp_path)
+    assert data.models() == ("new", "old")
+    lost = "Not all was read: newer.csv: 1 of 20 rows have no known score in 'score' (line 21: 'Error')"
+    for found in (es.leaderboard(data), es.compare(data, "old", "new"), es.audit(data)):
+        assert [note.caution for note in found.notes if note.text == lost] == [True]
+    assert any(lost in note.line for note in es.score(data).document().notes)

@@ -160,10 +160,11 @@ def audit(
             *run_notes(given, runs),
             *plan_notes(plan),
             *([Note(kind="left_out", text=lost, caution=False)] if n_votes else []),
-            # What was met while the files were read.
+            # What was met while the files were read, beside what was not.
             *(
                 Note(kind="source", text=f"{path}: {each.message}", caution=False)
                 for path, each in zip(paths, given.problems, strict=True)
+                if each.severity != "error"
             ),
         ),
     )
