@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy import stats
 import evalstats as es
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.power import basis
-from evalstats.analysis.power.power import power
+from evalstats.analysis.power import power as planning
 from evalstats.analysis.power.result import NextStep, PowerPlan
 from evalstats.document.formats import to_html, to_markdown
 from evalstats.document.latex import to_latex
@@ -32,6 +33,8 @@ from evalstats.stats.planning.power import (
     paired_binary_power,
 )
 from tests.analysis.builders import data_of, rows_of
+
+power = partial(planning.power, n_resamples=1_000)  # for each size that is simulated: by default 4,000
 
 
 def kinds(plan: PowerPlan) -> set[str]:
@@ -655,7 +658,7 @@ def test_every_question_fits_80_columns_and_says_its_answer() -> None:
         {"delta": "5pp", "discordance": 0.2, "icc": 0.2, "cluster_size": 5},
         {"n_clusters": 12, "discordance": 0.2, "icc": 0.2, "cluster_size": 5},
     ):
-        plan = power(**options)
+        plan = planning.power(**options)  # by default, so that the call is as short as it is
         said = plan.document()
         assert len(to_text(said).splitlines()) <= 15
         text = " ".join([to_text(said, full=True), plan.explain()])
