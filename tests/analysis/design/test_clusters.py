@@ -67,7 +67,13 @@ def test_a_column_about_answers_is_no_group_of_items(name: str) -> None:
     columns = {name: ABOUT_ANSWERS[name](rng, scores), "chapter": every(np.arange(N) // 6)}
     result = es.compare(read(columns, scores), "m0", "m1")
     assert [row.factor for row in result.dependence] == ["chapter"]
-    board = es.leaderboard(read(columns, scores))
+
+
+def test_no_column_about_answers_is_a_group_of_a_board() -> None:
+    rng = np.random.default_rng(3)
+    scores = independent(rng)
+    columns = {name: column(rng, scores) for name, column in ABOUT_ANSWERS.items()}
+    board = es.leaderboard(read({**columns, "chapter": every(np.arange(N) // 6)}, scores))
     assert [row.factor for row in board.dependence] == ["chapter"]
 
 

@@ -35,7 +35,7 @@ def _table(
 
 
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("n_failed", [2, 5])
+@pytest.mark.parametrize("n_failed", [5, pytest.param(2, marks=pytest.mark.slow)])
 def test_fewer_than_six_items_claim_nothing(n_failed: int, *, shared: bool) -> None:
     result = es.scenarios(_table(n_failed, shared=shared), n_resamples=0)
     assert result.interaction is not None
