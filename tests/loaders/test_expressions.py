@@ -75,9 +75,10 @@ def test_counts_of_an_a_b_test_are_items_of_their_own(table: Any) -> None:
 
 def test_the_items_of_a_whole_table_are_bounded(table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table of several blocks, each of which has fewer."""
-    monkeypatch.setattr(expressions, "_MOST_ITEMS", 250_000)
+    monkeypatch.setattr(expressions, "_MOST_ITEMS", 2_500)
+    monkeypatch.setattr("evalstats.loaders.blocks.BLOCK_ROWS", 1_000)
     with pytest.raises(InputError, match=r"passed/total counts more than .* items"):
-        table("arm,passed,total\n" + "new,1,1\n" * 300_000, "score=passed/total", "item=#row")
+        table("arm,passed,total\n" + "new,1,1\n" * 3_000, "score=passed/total", "item=#row")
 
 
 def test_arms_of_as_many_are_no_pairs_either(table: Any) -> None:
