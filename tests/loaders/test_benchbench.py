@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Source, read_head, with_digest
+from evalstats.loaders.base import Source, with_digest
 from evalstats.loaders.formats.benchbench import FORMAT
-from evalstats.loaders.registry import read, read_source, sniffed
+from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
 
 LONG = "model,score,scenario,source,aggragated_from,tag\n"
@@ -112,7 +112,3 @@ def test_all_published_tables_are_read(shared_data: Path) -> None:
     assert elo.select("metric", "estimate").rows() == [("arena_elo", 901.4444159097708)]  # as the file has it
     low = data.metrics.filter(higher_is_better=False)["benchmark"].value_counts()
     assert sorted(low.rows()) == [("helm_airbench", 17), ("llm_trustworthy", 1)]
-    for path in folder.glob("*/*.csv"):
-        found = sniffed(read_head(path))[0]
-        assert found is not None
-        assert found[0] is FORMAT
