@@ -89,7 +89,7 @@ def test_much_damage(tmp_path: Path, tally: Tally) -> None:
     tried(tmp_path, tally, N_SLOW)
 
 
-_VERSIONS = (*range(-2, 12), 4.0, 4.5, "4", "x", None, True, [], {}, 10**30, 1e308)
+_VERSIONS = (-1, 0, 1, SCHEMA_VERSION, SCHEMA_VERSION + 1, 11, 4.0, 4.5, "4", "x", None, True, [], {}, 10**30, 1e308)
 
 
 def test_versions_of_the_past_and_the_future(tmp_path: Path, tally: Tally) -> None:
