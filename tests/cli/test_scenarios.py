@@ -97,7 +97,10 @@ def test_another_column_may_name_the_scenarios(small: Path) -> None:
     assert values["scenario"] == "topic"
     assert values["n_scenarios"] == 9
     assert values["scenario_as"] == "random"
-    assert values_of(small, "--as", "fixed", "--reference", "ideal")["scenario_as"] == "fixed"
+    fixed = values_of(
+        small, "--scenario", "topic", "--where", "scenario=ideal", "--models", "big,small", "--as", "fixed"
+    )
+    assert fixed["scenario_as"] == "fixed"
     with pytest.raises(InputError, match="fewer than 5"):
         run(small, "--as", "random", "--bootstrap", "0")
 
