@@ -114,7 +114,7 @@ def test_the_command_from_items_to_a_gate(tmp_path: Path) -> None:
     (tmp_path / "ask.py").write_text(
         "import json,sys\nprint(int(hash(json.load(sys.stdin)['id']) % 7 < int(sys.argv[1])))"
     )
-    ask = f"{sys.executable} {tmp_path / 'ask.py'}"
+    ask = f"{sys.executable} -I -S {tmp_path / 'ask.py'}"
     answer = typed(
         "run", "--baseline", f"{ask} 0", "--candidate", f"{ask} 7", "--items", "items.csv", "--out", "ab",
         "--batch", "15", "--jobs", "2", "--fail-on", "worse", folder=tmp_path,
