@@ -10,6 +10,7 @@ import pytest
 from evalstats.errors import InputError
 from evalstats.loaders.item_texts import texts_of_rows
 from evalstats.loaders.registry import read
+from evalstats.schema.data import EvalData
 from tests.loaders.seeds import SEEDS
 from tests.loaders.trees import encoded
 
@@ -35,9 +36,9 @@ def written(folder: Path, files: dict[str, Any]) -> Path:
     return folder
 
 
-def texts(folder: Path, *, most_chars: int = 400) -> dict[str, dict[str, str]]:
-    """Texts of every locator of what lies in a folder."""
-    data = read(folder)
+def texts(folder: Path, data: EvalData | None = None, *, most_chars: int = 400) -> dict[str, dict[str, str]]:
+    """Texts of every locator of what lies in a folder, which may have been read."""
+    data = data or read(folder)
     of_run = {run: (digest, source) for run, digest, source in data.runs["run", "source_digest", "source"].iter_rows()}
     rows = {(of_run[run][0], locator) for run, locator in data.outcomes["run", "locator"].drop_nulls().iter_rows()}
     paths = [Path(source) for _, source in of_run.values()]
@@ -46,8 +47,9 @@ def texts(folder: Path, *, most_chars: int = 400) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.json", "t.tsv"])
 def test_a_table_with_the_usual_names(tmp_path: Path, name: str) -> None:
-    assert OF_TABLE in texts(written(tmp_path, {name: TABLE})).values()
-    assert len(texts(tmp_path)) == 4
+    found = texts(written(tmp_path, {name: TABLE}))
+    assert OF_TABLE in found.values()
+    assert len(found) == 4
 
 
 def test_a_parquet_table(tmp_path: Path) -> None:
@@ -133,7 +135,7 @@ def test_every_row_of_every_format_is_found_again(tmp_path: Path, name: str, see
     except InputError:
         pytest.skip("a file that is opened by its name alone")
     places = data.outcomes["locator"].drop_nulls().unique()
-    found = texts(tmp_path)
+    found = texts(tmp_path, data)
     assert len(found) == (0 if (name, seed) in NO_PATH else len({*places}))
 
 
