@@ -41,7 +41,7 @@ def test_it_stops_when_the_difference_is_decided_and_keeps_what_was_answered(tmp
 
 def test_it_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     askers = [model(0.5), model(0.55)]
-    limits = Limits(budget=100, batch=20)
+    limits = Limits(budget=60, batch=20)
     whole = list(drive(ITEMS, askers, tmp_path / "whole", limits, settings=SETTINGS))
     first = drive(ITEMS, askers, tmp_path / "killed", limits, settings=SETTINGS)
     next(first)
@@ -55,7 +55,7 @@ def test_it_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     again = list(drive(ITEMS, askers, tmp_path / "killed", limits, settings=SETTINGS))
     assert again[0].n_items == 38
     assert (
-        (again[-1].n_items, again[-1].estimate) == (whole[-1].n_items, whole[-1].estimate) == (100, whole[-1].estimate)
+        (again[-1].n_items, again[-1].estimate) == (whole[-1].n_items, whole[-1].estimate) == (60, whole[-1].estimate)
     )
     assert sorted(json.loads(line)["item"] for line in journal.read_text().splitlines()) == sorted(
         json.loads(line)["item"] for line in (tmp_path / "whole" / JOURNAL).read_text().splitlines()
