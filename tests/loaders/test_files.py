@@ -210,8 +210,8 @@ def test_what_is_whole_and_wrong_is_not_called_cut_off(tmp_path: Path, text: str
 
 
 def test_an_element_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_RECORD_CHARS", 5 << 20)
-    with pytest.raises(UnreadableFileError, match="one element is longer than 5 MiB, or a bracket is never closed"):
+    monkeypatch.setattr(files, "MAX_RECORD_CHARS", 2 << 20)
+    with pytest.raises(UnreadableFileError, match="one element is longer than 2 MiB, or a bracket is never closed"):
         list(JsonStream(lambda size: "[[" + "1," * (size // 2), Path("x")).document())
 
 
