@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 import yaml
+from hatchling.builders.sdist import SdistBuilder
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -109,9 +110,11 @@ def test_what_lies_in_the_checkout_is_not_published(tmp_path: Path, archive: Pat
     for stray in ("results.jsonl", "reports/compare.html", "shared/data/rows.jsonl", "evalstats-demo/x.json"):
         (source / stray).parent.mkdir(parents=True, exist_ok=True)
         (source / stray).write_text("somebody's results")
-    second, again = build(tmp_path / "dist", "sdist", "wheel", source=source)
+    (again,) = build(tmp_path / "dist", "wheel", source=source)
     assert again.read_bytes() == wheel.read_bytes()
-    assert in_archive(second) == in_archive(archive)
+    # To pack the archive once more would take longer than all else here.
+    listed = {each.distribution_path for each in SdistBuilder(str(source)).recurse_included_files()}
+    assert listed | {"PKG-INFO", "LICENSE", "pyproject.toml", ".gitignore"} == in_archive(archive)
 
 
 def test_what_ships_beside_the_code_is_read_out_of_the_wheel(wheel: Path, tmp_path: Path) -> None:
