@@ -39,8 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     paths = [write_tenacious_traces(results / "tenacious"), write_tau_airline(results / "tau-bench")]
     paths += write_rutbench(results / "rutbench-simulated", models=["GLM-5.1", "GPT-5.4"], seed=0, n_tasks=40)
     ingest(paths, root / "build" / "demo" / "store")
-    write_arena(root / "build" / "arena", 800, seed=0, design=ArenaDesign(models=8))
-    write_lab_live(root / "build" / "lab-live", n_models=8, seed=0)
+    _simulated(root)
     _watched(root / "evals")
     write_suite(root / "runs", {"base": 0.0, "tuned": 0.3}, share=0.2)
     rng = np.random.default_rng(0)
@@ -58,6 +57,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pl.DataFrame(visits).write_csv(root / "visits.csv")
     _labelled(root)
     return root
+
+
+def _simulated(folder: Path) -> None:
+    """Simulate an arena and a lab with its live world as the README does, smaller."""
+    write_arena(folder / "build" / "arena", 300, seed=0, design=ArenaDesign(models=4))
+    write_lab_live(folder / "build" / "lab-live", n_models=6, seed=0)
 
 
 def _labelled(folder: Path) -> None:
@@ -112,6 +117,8 @@ def test_shell_line(line: str, folder: Path) -> None:
     assert done.stdout or done.stderr  # what was written is said on stderr
     if "label draw" in line:
         fill(folder / "sheet.csv")
+    if "simulate" in line:
+        _simulated(folder)
 
 
 @pytest.mark.parametrize("page", PYTHON)
