@@ -5,7 +5,7 @@ what it takes for granted beyond what every method does and how that could fail,
 """
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from evalstats.record import record
@@ -31,6 +31,7 @@ def known_methods() -> Mapping[str, MethodText]:
     return {key: text for texts in _read() for key, text in texts.items()}
 
 
+@lru_cache(maxsize=512)
 def texts_for(method: str) -> tuple[MethodText, ...]:
     """Return what is known of a method, by its name in a result; several texts where the name has several parts.
 

@@ -596,6 +596,7 @@ _NAMES = frozenset(
     {"name", "model", "models", "system", "systems", "metric", "judge", "first", "second", "leader", "baseline", "item"}
     | {"factor", "clusters", "scenario", "level", "task", "tasks", "rater", "by", "contrast", "candidate"}
 )
+_NUMBERS = frozenset({int, float, bool, type(None)})  # most of what a result holds
 _MOST_ROWS = 500  # of a list that names are taken from
 
 
@@ -609,7 +610,7 @@ def _names_in(value: object, field_name: str = "") -> set[str]:
         parts = [(getattr(value, name), name) for name in _field_names(type(value))]
     else:
         return set()
-    return {name for part in parts for name in _names_in(*part)}
+    return {name for part in parts if part[0].__class__ not in _NUMBERS for name in _names_in(*part)}
 
 
 def row_named(rows: Iterable[Row], name: str, *, what: str = "model", key: str = "name") -> Row:
