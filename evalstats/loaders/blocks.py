@@ -156,7 +156,11 @@ def _beside(row: object, path: tuple[str, ...], next_name: str) -> Record:
 def oriented(document: object) -> list[Record] | None:
     """Return the rows of a frame as pandas writes it in one object; None for any other document.
 
-    Known are `orient="split"`, `"table"`, `"index"` and `"columns"`, and a list for each column.
+    Known are `orient="split"`, `"table"`, `"index"` and `"columns"`, and a list for each column. Beside lists of one length may
+    stand what says whose they are, and numbers that sum them up, which are no row's.
+
+    >>> oriented({"model": "m", "accuracy": 0.5, "preds": ["a", "b"], "labels": ["a", "a"]})
+    [{'model': 'm', 'preds': 'a', 'labels': 'a'}, {'model': 'm', 'preds': 'b', 'labels': 'a'}]
     """
     members = as_dict(document)
     names, data = as_list(members.get("columns")), as_list(members.get("data"))
@@ -176,12 +180,12 @@ def oriented(document: object) -> list[Record] | None:
         if all(name.isdigit() for name in by_row):
             return [{name: inner[key] for name, inner in table.items()} for key in by_row]
         return list(table.values()) if all(name.isdigit() for name in table) else None
-    columns = {name: as_list(value) for name, value in members.items()}
-    lengths = {len(column) for column in columns.values()}
-    if len(columns) > 1 and len(lengths) == 1 and lengths != {0}:
+    columns = {name: column for name, value in members.items() if (column := as_list(value))}
+    if len(columns) > 1 and len({len(column) for column in columns.values()}) == 1:
         if any(isinstance(cell, dict | list) for column in columns.values() for cell in column[:_SHOWN]):
             return None
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        told = {name: value for name, value in members.items() if isinstance(value, str)}
+        return [{**told, **dict(zip(columns, row, strict=True))} for row in zip(*columns.values(), strict=True)]
     return None
 
 

@@ -100,7 +100,7 @@ ROLES: Final[Mapping[str, Role]] = {
     "score": _role(
         w100="score correct is_correct passed success resolved is_resolved pass solved accuracy acc exact_match em grade ok "
         "is_ok pass_fail is_right correctness",
-        w95="hit right rating reward f1 final_score judgement_score return wer cer csat refused jailbroken is_jailbroken "
+        w95="scores hit right rating reward f1 final_score judgement_score return wer cer csat refused jailbroken is_jailbroken "
         "converted accepted achieved reached win won compiled hallucinated stars conversion clicked clicks purchased bought "
         "subscribed retained activated signed_up",
         w85="helpfulness harmlessness honesty toxicity relevance relevancy faithfulness coherence consistency fluency adequacy "
@@ -312,7 +312,9 @@ def plain(name: str) -> str:
 # What is called so is a score beside others.
 CALLED: Final = 0.67
 # Also a name in camel case has words.
-_CASED: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CASED: Final = re.compile(
+    r"(?<=[a-z0-9])(?=[A-Z])(?!(?:(?<=\b[a-z])|(?<=_[a-z]))[A-Z]{2})|(?<=[A-Z])(?=[A-Z][a-z])"  # but one in nDCG and mAP
+)
 IN_PARENTHESES: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
 _FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)(?=_|$)|_(?:mean|avg|average)$")
 _WORD: Final = re.compile(r"[^_\-./ ]+")
@@ -326,8 +328,14 @@ _NAMES: Final = 2_048
 def words_of(name: str) -> str:
     """Return a column's name in plain words, without what is said of it in parentheses, or of the first how many (`hit@5`).
 
-    >>> words_of("HITId"), words_of("Rating (1-5)"), words_of("Is Correct?"), words_of("recall_at_k")
-    ('hit_id', 'rating', 'is_correct', 'recall')
+    >>> (
+    ...     words_of("HITId"),
+    ...     words_of("Rating (1-5)"),
+    ...     words_of("Is Correct?"),
+    ...     words_of("recall_at_k"),
+    ...     words_of("nDCG@10"),
+    ... )
+    ('hit_id', 'rating', 'is_correct', 'recall', 'ndcg')
     """
     return plain(_FIRST_OF.sub("", _CASED.sub("_", IN_PARENTHESES.sub("", name) or name)))
 

@@ -11,7 +11,7 @@ from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.binder import assigned
-from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, parquet_blocks
+from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, oriented, parquet_blocks
 from evalstats.loaders.bound_columns import no_column
 from evalstats.loaders.column_map import NO_SCORE, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_cells
@@ -208,6 +208,7 @@ def board_in(document: object) -> Sequence[Record]:
     }
     texts = any(isinstance(value, str) and len(value) > MAX_FACTOR_CHARS // 4 for value in whole.values())
     rows = any(as_dict(each) for value in whole.values() for each in as_list(value))
+    rows |= len(oriented(document) or ()) > MANY_ITEMS  # and no two tags beside two names
     # One score is enough where nothing but numbers stands beside it.
     least = 1 if all(type(value) in {int, float} for value in whole.values()) else 2
     several = sum(map(is_called_score, kept)) >= least and any(isinstance(value, float) for value in kept.values())

@@ -888,3 +888,20 @@ def test_sisters_of_scores_are_metrics_or_named_where_each_item_has_one_row(tmp_
         )
     )
     assert "retrieval_sufficiency is kept as no metric" in told(read(path))
+
+
+def test_lists_side_by_side_in_an_object_are_columns(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    ndcg = [k % 5 / 4 for k in range(40)]
+    path.write_text(json.dumps({"avg_nDCG": 0.5, "query_times": [k / 7 for k in range(40)], "nDCG_at_10_scores": ndcg}))
+    assert read(path).outcomes.select("metric", "score").rows()[1] == ("nDCG_at_10_scores", 0.25)
+    labels = ["ab"[k % 3 % 2] for k in range(40)]
+    answers = {"model": "m1", "accuracy": 0.5, "predictions": ["ab"[k % 2] for k in range(40)], "labels": labels}
+    path.write_text(json.dumps(answers))
+    line = "--map 'item=#row' --map score=predictions==labels --map model=model"
+    assert line in refused_of(path)
+    data = read(path, column_map=ColumnMap.from_options(["item=#row", "score=predictions==labels", "model=model"]))
+    assert data.outcomes["score"].mean() == sum("ab"[k % 2] == labels[k] for k in range(40)) / 40
+    # Short lists say what was run, and its numbers are published.
+    path.write_text(json.dumps({"accuracy": 0.5, "f1": 0.4, "languages": ["en", "de"], "seeds": [1, 2]}))
+    assert read(path).aggregates.height == 2
