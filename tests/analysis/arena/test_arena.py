@@ -40,11 +40,6 @@ def _cycle(n: int = 20) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def fewer_draws() -> None:
-    """Here all draws are made: which pairs are separated is counted."""
-
-
-@pytest.fixture(scope="module")
 def llmfao(shared: Path) -> es.ArenaRanking:
     return es.arena(es.read(shared / "data/llmfao/crowd-comparisons.csv"), checks=False)
 
