@@ -360,7 +360,7 @@ class _Table:
         weighed = _ranked(alone, lambda c: max(c.as_score(self.asked), ENDING * (c in self.judged)), most=len(pool))
         # Where nothing is called a score, the one column that can hold scores may be asked about, whatever else it is called.
         left = [c for c in alone if c.scored == 1 and len(c.levels) > 1 and not (c.is_barred or c.as_item)]
-        left = [c for c in left if not any(c.named(role) for role in ROLES if role not in {"score", "winner"})]
+        left = [c for c in left if not c.named("trial")]
         weighed = weighed or [(0.3, c) for c in left if len(left) == 1]
         sure = {
             c.name
