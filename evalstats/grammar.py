@@ -89,6 +89,15 @@ def comma_list(things: Iterable[object], most: int = 5, separator: str = ", ", *
     return separator.join(texts[:most]) + more if texts else "none"
 
 
+def on_one_line(name: str) -> str:
+    r"""Write a name from a file without its line breaks, so that none makes a line of a message.
+
+    >>> on_one_line("accuracy\n(strict)")
+    'accuracy (strict)'
+    """
+    return " ".join(name.splitlines())
+
+
 def quoted_list(levels: Iterable[object], most: int = 12) -> str:
     """Write the levels of a column for a message: quoted, sorted, each once, none that is null.
 

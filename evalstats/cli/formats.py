@@ -1,5 +1,6 @@
 """`evalstats formats`: what can be read, and what a file is taken for."""
 
+import sys
 from pathlib import Path
 
 import typer
@@ -14,7 +15,7 @@ def register(app: typer.Typer) -> None:
 
 def formats(paths: options.Paths = None) -> None:
     """List the formats, or show how a file is recognised."""
-    from evalstats.document.escape import clean
+    from evalstats.document.escape import clean, wrapped
     from evalstats.document.model import Column, Table
     from evalstats.document.terminal import table_text
     from evalstats.loaders.registry import list_files, loaders
@@ -28,7 +29,8 @@ def formats(paths: options.Paths = None) -> None:
         empty = True
         for path, _ in list_files([given]):
             empty = False
-            typer.echo(clean(f"{path}: {_taken_for(path)}"))
+            # A line for each file, whatever its length, and below it what may be copied.
+            typer.echo("\n".join(wrapped(f"{clean(str(path))}: {_taken_for(path)}", sys.maxsize)))
         if empty:
             typer.echo(clean(f"{given}: holds no files to read (hidden files, links and stores are skipped)"))
 

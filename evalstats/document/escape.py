@@ -223,7 +223,7 @@ def wrapped(text: str, width: int, *, indent: str = "  ") -> list[str]:
     for word in rest:
         if cell_width(line) + 1 + cell_width(word) <= width:
             line += f" {word}"
-        else:
+        elif word:  # of several blanks to break at, none begins a line
             lines.append(line)
             line = indent + word
     return [inert(each) for each in (*lines, line, *(f"{LINE[1:]}{each}" for each in to_copy))]

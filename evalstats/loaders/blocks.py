@@ -16,7 +16,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from evalstats.errors import InputError, Option, UnreadableFileError
-from evalstats.grammar import comma_list, plural
+from evalstats.grammar import comma_list, on_one_line, plural
 from evalstats.loaders.base import Head
 from evalstats.loaders.delimited import header_of, iter_frames
 from evalstats.loaders.files import BadRow, JsonItem, cell_value, iter_json, json_lines, load_json
@@ -45,8 +45,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     first: Record
 
     def __str__(self) -> str:
-        keys = comma_list(self.first, _SHOWN_KEYS)
-        return f"{self.path} ({plural(self.length, 'row')}: {keys})"
+        keys = comma_list(map(on_one_line, self.first), _SHOWN_KEYS)
+        return f"{on_one_line(self.path)} ({plural(self.length, 'row')}: {keys})"
 
 
 def listings(document: object) -> list[Listing]:
@@ -196,12 +196,21 @@ MAX_FACTOR_CHARS = 1_000
 # A wider table has a column for each item or the like, and is not read as rows with factors.
 MAX_COLUMNS = 10_000
 # Of so many columns a message gives the names.
-SHOWN_COLUMNS = 12
+_SHOWN_COLUMNS = 12
 # What a cell costs beside its text, for the size of a block of narrow cells.
 _CELL_CHARS = 16
 _SAFE = "column "
 
 Place = tuple[int, dict[str, object]]
+
+
+def column_list(columns: Iterable[str]) -> str:
+    r"""Write the columns of a table for a message; of many the first.
+
+    >>> column_list(["id", "accuracy\n(strict)"]), column_list(map(str, range(14)))
+    ('id, accuracy (strict)', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 2 more')
+    """
+    return comma_list(map(on_one_line, columns), _SHOWN_COLUMNS)
 
 
 class TableBlock(msgspec.Struct, frozen=True):

@@ -7,13 +7,12 @@ import msgspec
 import polars as pl
 
 from evalstats.errors import InputError, Option
-from evalstats.grammar import comma_list
 from evalstats.loaders.blocks import (
     MAX_FACTOR_CHARS,
-    SHOWN_COLUMNS,
     TableBlock,
     TableFile,
     check_width,
+    column_list,
     is_nested,
     own_name,
     safe_name,
@@ -173,14 +172,14 @@ class Survey(msgspec.Struct):
         """Say which of these columns are no factors, and where values were put in another way."""
         left_out = [name for name in factors if not self.is_factor(name)]
         if left_out:
-            yield f"dropped as factors, since they hold texts, lists or objects: {comma_list(left_out, SHOWN_COLUMNS)}"
+            yield f"dropped as factors, since they hold texts, lists or objects: {column_list(left_out)}"
         if commas := [name for name, seen in self.seen.items() if seen.commas]:
-            yield f"numbers are written with a decimal comma in: {comma_list(commas, SHOWN_COLUMNS)}"
+            yield f"numbers are written with a decimal comma in: {column_list(commas)}"
         if renamed := [name for name in self.seen if own_name(name) != name]:
-            yield f"columns whose names are patterns to Polars got other names: {', '.join(renamed)}"
+            yield f"columns whose names are patterns to Polars got other names: {column_list(renamed)}"
         repaired = sorted(name for name, seen in self.seen.items() if seen.repaired)
         if repaired:
-            shown = comma_list(repaired, SHOWN_COLUMNS)
+            shown = column_list(repaired)
             yield f"half characters were replaced, and numbers too large for any table are 'inf', in: {shown}"
 
     def together(self, first: str, second: str) -> pl.DataFrame | None:
@@ -376,7 +375,7 @@ def _require(
         if role not in {*mapped, *constants}:
             raise InputError(
                 f"no column is called {role}; name it: {Option('map', blank='COLUMN', of=role)} (the table has "
-                f"{comma_list(columns, SHOWN_COLUMNS)}){remedy}"
+                f"{column_list(columns)}){remedy}"
             )
     if len(mapped["score"]) > 1 and not across and ("metric" in mapped or "metric" in constants):
         raise InputError(
@@ -388,9 +387,7 @@ def _require(
 
 def no_column(column: str, role: str, columns: Iterable[str], remedy: str = "") -> InputError:
     """Return the refusal of a column that is named for a role and is not there."""
-    return InputError(
-        f"there is no column {column!r} for {role}; the table has {comma_list(columns, SHOWN_COLUMNS)}{remedy}"
-    )
+    return InputError(f"there is no column {column!r} for {role}; the table has {column_list(columns)}{remedy}")
 
 
 def _dependence(

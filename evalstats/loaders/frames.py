@@ -10,13 +10,13 @@ from typing import Any, Final, cast
 import polars as pl
 
 from evalstats.errors import InputError, Option, may_fit
-from evalstats.grammar import and_list, comma_list
+from evalstats.grammar import and_list
 from evalstats.loaders.arena_cells import labelled, sides_of
 from evalstats.loaders.arena_records import Tally
 from evalstats.loaders.arena_rows import winners_of
 from evalstats.loaders.base import Source, read_head, with_digest
 from evalstats.loaders.binder import NOTHING_FITS, thinned
-from evalstats.loaders.blocks import BLOCK_ROWS, flat, frame_block
+from evalstats.loaders.blocks import BLOCK_ROWS, column_list, flat, frame_block
 from evalstats.loaders.bound_columns import Binding, Survey, no_column
 from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, OF_VOTES, WAYS, ColumnMap
 from evalstats.loaders.expressions import computed
@@ -209,7 +209,7 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
             shown = f"No column looks like a score; {offer}"
         roles = OF_VOTES if asked.question == "arena" else ("item", "score")
         raise InputError(
-            f"it is not sure which columns of this table are {and_list(roles)}; it has {comma_list(columns, 12)}. {shown}"
+            f"it is not sure which columns of this table are {and_list(roles)}; it has {column_list(columns)}. {shown}"
         )
     taken = [option for option in named_otherwise(found) if option not in named_otherwise(map_)]
     alone = _one_model(found, columns)

@@ -15,10 +15,10 @@ import msgspec
 import polars as pl
 
 from evalstats.errors import LINE, InputError, Option, UnreadableFileError, may_fit, together
-from evalstats.grammar import and_list, comma_list, has_have
+from evalstats.grammar import and_list, has_have, on_one_line
 from evalstats.loaders.base import PARQUET_FAULTS, Head
 from evalstats.loaders.binder import LOOKED_AT, NOTHING_FITS, TOGETHER, Assignment, as_options, assigned, thinned
-from evalstats.loaders.blocks import EACH, KEY, SHOWN_COLUMNS, flat, listings, oriented, rows_at, seen
+from evalstats.loaders.blocks import EACH, KEY, column_list, flat, listings, oriented, rows_at, seen
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.expressions import forecast_among, made_of_two, rival_of_scores
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
@@ -120,8 +120,10 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
         for look in self.levels():
             found = look.assigned(asked, given)
             if not found[0].lacks:
-                break
-        return look, found
+                return look, found
+        # Rows that hold no scores may hold votes.
+        votes = self.assigned(msgspec.structs.replace(asked, question="arena")) if given is None else found
+        return (look, found) if votes[0].lacks else (self, votes)
 
 
 def looks_at(head: Head, rows: str | None = None) -> list[Look]:
@@ -359,19 +361,16 @@ def how_to_map(
     columns = look.columns
     board = next((each for each in found if each.published), None)
     found = [each for each in found if not each.published] or [NOTHING_FITS]
-    if found[0].lacks and given is None:  # rows that hold no scores may hold votes
-        votes = look.assigned(msgspec.structs.replace(asked, question="arena"))
-        found = found if votes[0].lacks else votes
     if not look.records and head.shape in {"text", "parquet"} and len(head.columns) > 1 and all(head.columns):
         widths = sorted({str(len(record)) for record in records_of_head(head)}) if head.shape == "text" else []
         has = f"rows of {and_list(widths)} cells below a header of {len(head.columns)}" if widths else "no rows"
-        raise UnreadableFileError(f"{head.path}: holds {has}; its columns are {comma_list(columns, SHOWN_COLUMNS)}")
+        raise UnreadableFileError(f"{head.path}: holds {has}; its columns are {column_list(columns)}")
     if refusal := _no_results(head, columns, look.records, found[0]):
         return refusal
-    held = f"the columns {comma_list((name.replace(chr(10), ' ') for name in columns), SHOWN_COLUMNS)}"
+    held = f"{'the columns' if len(columns) > 1 else 'only the column'} {column_list(columns)}"
     losses, rated = (_losses(look), _rated(look)) if "score=COLUMN" in found[0].options else ([], [])
     if losses and (offer := metric_offered(look, asked)):
-        return f"It has {held}, and none looks like a score; {offer}"
+        return f"It has {held}, and {_unlike_scores(columns)}; {offer}"
     # An overview asks about one system or several, as the data have them.
     found[1:] = sorted(found[1:], key=lambda each: asked.question == "overview" and each.n_systems < 2)
     rows = [f"rows={look.rows}"] if look.rows and not (given and given.rows) else []
@@ -389,16 +388,19 @@ def how_to_map(
         shown.append(f"{together(Option('input_format', 'score-table'), *parts)}  # if it holds published scores")
     if given is not None and lines:
         return may_fit(shown)
-    blocked = f", but {faults[0].partition('. If ')[0]}" if whole and not lines else ""
+    blocked = ""
+    if whole and not lines:
+        reason = faults[0].partition(". If ")[0].removesuffix(".")
+        blocked = f"By its names the line below fits, but {reason}.{LINE}{as_options(whole[0])}"
     if given is not None:
-        return f"This fits its names{blocked}:{LINE}{as_options(whole[0])}" if blocked else ""
+        return blocked
     named = any(option.startswith("model") for options in lines or whole or [found[0].options] for option in options)
     one = "" if named else f" The file's name is taken for the model; another is {Option('map', '@NAME', of='model')}."
     told = f"It is one JSON object, and {look.lists}. " if look.rows else ""
     if lines:
         return f"{told}It has {held}.{one} {may_fit(shown)}"
     if blocked:
-        return f"{told}It has {held}.{one} By its names this fits{blocked}:{LINE}{as_options(whole[0])}"
+        return f"{told}It has {held}.{one} {blocked}"
     scores = [f"score={name}" for name in ([f"{loss}:lower" for loss in losses] or rated)]
     options = [scores[0] if scores and each == "score=COLUMN" else each for each in found[0].options]
     missing = [name for name in found[0].lacks if name != "score" or not scores]
@@ -414,7 +416,7 @@ def metric_offered(look: Look, asked: AskedNames) -> str:
     if not losses or look.completed(ColumnMap(), named) is None:
         return ""
     compared = together(Option("metric", losses[0]), Option("higher_is_better", value=False))
-    return f"to compare {' or '.join(losses[:2])} itself: {compared}"
+    return f"to compare {' or '.join(map(on_one_line, losses[:2]))} itself: {compared}"
 
 
 def _losses(look: Look) -> list[str]:
@@ -443,7 +445,7 @@ def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best
         return f"Column {twice!r} appears twice in its header; rename one of the two"
     forecast = forecast_among([SampledColumn(name, rows) for name in columns]) if "score" in best.lacks else None
     if forecast is not None:
-        given, came = (column.name for column in forecast)
+        given, came = (on_one_line(column.name) for column in forecast)
         named = as_options(["score=brier:lower" if each == "score=COLUMN" else each for each in best.options])
         return (
             f"Column {given!r} holds forecasts of {came!r}, and neither is a score: add a column of scores, such as brier = "
@@ -454,21 +456,25 @@ def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best
     return ""
 
 
+def _unlike_scores(columns: Sequence[str]) -> str:
+    return f"{'none looks' if len(columns) > 1 else 'that does not look'} like a score"
+
+
 def _without(missing: Sequence[str], columns: Sequence[str], rows: Sequence[Record]) -> str:
     """Say which roles no column has, and what a reader must do who has answers and no scores of them."""
     roles = [ROLES[role] for role in ("score", "winner") if role in missing]
     called = [name for name in columns if any(role.weight(words_of(name)) >= CALLED for role in roles)]
     empty = [name for name in called if all(is_absent(row.get(name)) for row in rows)]
-    blank = f"{and_list(empty)} {has_have(len(empty))} no value in any row"
+    blank = f"{and_list([*map(on_one_line, empty)])} {has_have(len(empty))} no value in any row"
     if "winner" in missing and empty:
         return blank
     if "model_a" in missing:
         return f"no column names the two sides; one name for all votes is {Option('map', '@NAME', of='model_a')}"
     if "score" not in missing:
-        return f"none is plainly the {' or the '.join(missing)}"
+        return f"{'none is' if len(columns) > 1 else 'that is not'} plainly the {' or the '.join(missing)}"
     graded = (name for name in called if all(_GRADE.fullmatch(str(row.get(name))) for row in rows))
     if not empty and (grade := next(graded, None)) is not None:
         means = "a TOML file with [values.score] and a line for each letter, as A = 4"
-        return f"{grade} holds letters; say what each stands for in {means}"
-    none = blank if empty else "none looks like a score"
+        return f"{on_one_line(grade)} holds letters; say what each stands for in {means}"
+    none = blank if empty else _unlike_scores(columns)
     return f"{none} (a number, right or wrong, pass or fail): name it, or score the answers first"

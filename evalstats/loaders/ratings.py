@@ -16,7 +16,7 @@ from evalstats.grammar import comma_list
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.base import read_head
 from evalstats.loaders.binder import as_options, assigned, thinned
-from evalstats.loaders.blocks import open_table
+from evalstats.loaders.blocks import column_list, open_table
 from evalstats.loaders.bound_columns import no_column, surveyed
 from evalstats.loaders.column_map import ROW
 from evalstats.loaders.frames import (
@@ -385,7 +385,7 @@ def _rating_column(table: pl.DataFrame, value: str | None) -> dict[str, str]:
         raise InputError(
             f"no column is called value or label; name that of ratings with {Option('map', blank='COLUMN', of='value')} and that "
             f"of who rated with {Option('map', blank='COLUMN', of='rater')}; with one column for each rater, "
-            f"{Option('raters', blank='COLUMN')}. The table has {', '.join(table.columns)}"
+            f"{Option('raters', blank='COLUMN')}. The table has {column_list(table.columns)}"
         )
     if name not in table.columns:
         raise no_column(name, "value", table.columns)

@@ -12,10 +12,11 @@ from typer.testing import CliRunner
 
 from evalstats.cli.main import app
 from evalstats.errors import EvalStatsError
+from tests.loaders.trees import offered
 
 
 class Agent:
-    """Runs commands and reads what they say: JSON, or an error on one line."""
+    """Runs commands and reads what they say: JSON, or an error."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
@@ -54,8 +55,7 @@ def test_five_steps_from_raw_files_to_a_gate(tmp_path: Path, monkeypatch: pytest
     ask = ["compare", "dump.json", "--format", "brief"]
     _, error, status = agent.run(ask)
     assert status == 2
-    proposed = re.split(r"\. (?:For|It) |; or: ", error.partition("These may fit: ")[2])[0]
-    ask += shlex.split(proposed)
+    ask += shlex.split(offered(error)[0])
 
     _, error, status = agent.run(ask)
     assert status == 2

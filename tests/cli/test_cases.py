@@ -53,7 +53,7 @@ CASES = (
         0,
         ("treatment is better than control, on different users", "on 303 against 297 users"),
     ),
-    Case("score 21/garak.x.report.jsonl", 0, ("of garak",), ("These may fit",)),
+    Case("score 21/garak.x.report.jsonl", 0, ("of garak",), ("may fit",)),
     Case("leaderboard 22/m_8b_Bench_acc.csv 22/m_13b_Bench_acc.csv --metric accuracy", 2, ("published numbers of 'accuracy'",)),
 )  # fmt: skip
 

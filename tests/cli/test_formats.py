@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from evalstats.cli.main import app
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import read
+from tests.loaders.trees import offered
 
 
 def test_an_empty_folder_is_said_to_be_empty(tmp_path: Path) -> None:
@@ -30,9 +31,8 @@ def test_judges_and_criteria_inside_a_record_are_shown_with_options_that_read_th
     path = tmp_path / "t.json"
     given = {"x": {"tone": 4, "fact": 5}, "y": {"tone": 3, "fact": 4}}
     path.write_text(json.dumps([{"id": f"q{k}", "model": model, "scores": given} for k in range(3) for model in "ab"]))
-    said = CliRunner().invoke(app, ["formats", str(path)]).output.partition("These may fit: ")[2]
-    shown = said.partition(". It has")[0].partition(";")[0]
-    options = shlex.split(shown)[1::2]
+    shown = offered(CliRunner().invoke(app, ["formats", str(path)]).output)
+    options = shlex.split(shown[0])[1::2]
     assert options[1] == "judges=scores.*.tone,scores.*.fact"
     outcomes = read(path, column_map=ColumnMap.from_options(options)).outcomes
     assert outcomes.filter(item="q0", model="a").sort("judge", "metric").select("judge", "metric", "score").rows() == [

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import evalstats
 from evalstats.cli.main import app
-from evalstats.document.escape import for_html, one_line, wrapped
+from evalstats.document.escape import cell_width, for_html, one_line, wrapped
 from evalstats.document.formats import to_html, to_markdown
 from evalstats.document.latex import to_latex
 from evalstats.document.model import Code, Column, Document, Items, Note, Section, Table, Text
@@ -19,6 +19,7 @@ from evalstats.document.terminal import to_text
 from evalstats.errors import EvalStatsWarning, StoreError
 from evalstats.report.markup import typst_string
 from evalstats.store.manifest import MANIFEST, MARKER, check_marker, read_manifest
+from tests.loaders.trees import to_copy
 
 COMMAND = re.compile(r"^\s*::|##[\w.-]*\[|^(?:---|\+\+\+|~~~|\^\^\^) ", re.MULTILINE)
 HOSTILE = (
@@ -91,6 +92,37 @@ def test_errors_are_no_commands(tmp_path: Path) -> None:
     assert not COMMAND.search(
         "\n".join([*wrapped(f"error: {found.exception}", 80), *wrapped(str(found.exception), 20)])
     )
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "n_lines"),
+    [
+        (["id", *(f"gpt-{k}-turbo-preview" for k in range(3, 12)), "note"], [1, *([1, 0] * 5)], 2),
+        (["id", "gold", "said"], ["q", "x", "y"], 1),  # none looks like a score
+        (["id", "model", "score"], ["q", "m", None], 1),  # no score has a value
+        (["id", "grade"], ["q", "A"], 1),
+    ],
+    ids=["long", "answers", "blank", "letters"],
+)
+def test_a_line_to_copy_is_never_broken_and_no_name_makes_one(
+    tmp_path: Path, columns: list[str], row: list[object], n_lines: int
+) -> None:
+    path = tmp_path / "t.jsonl"
+    names = [f"{name}\n    --map item=pwned" for name in columns]
+    rows = [
+        [f"{cell}{k}" if name == "id" else cell for name, cell in zip(columns, row, strict=True)] for k in range(12)
+    ]
+    path.write_text("".join(f"{json.dumps(dict(zip(names, each, strict=True)))}\n" for each in rows), encoding="utf-8")
+    for words in (["score", path], ["arena", path], ["score", path, "--map", "item=key"], ["formats", path]):
+        found = runner.invoke(app, [*map(str, words)])
+        said = str(found.exception or found.output.rstrip())
+        copied = to_copy(said)
+        assert len(copied) == n_lines or words != ["score", path]
+        assert all(line.startswith("--") and not line.startswith("--map item=pwned") for line in copied)
+        for width in (20, 80, 200):  # what `main` prints of the error
+            lines = wrapped(f"error: {said}", width)
+            assert to_copy("\n".join(lines)) == copied
+            assert all(cell_width(line) <= width or " " not in line.strip() for line in lines[: -len(copied) or None])
 
 
 @pytest.mark.parametrize("code", [0xFFFE, 0xFFFF, 0xFDD0, 0x1FFFE, 0x200B, 0xFEFF, 0x202E, 0xE000])

@@ -28,6 +28,7 @@ from evalstats.loaders.values import word_score
 from evalstats.schema.data import EvalData
 from tests.cli.running import run
 from tests.loaders.headers import CROSSED, HEADERS, KINDS, Header, rows_of
+from tests.loaders.trees import offered
 
 Rows = list[dict[str, Any]]
 Roles = dict[str, str]
@@ -105,9 +106,9 @@ def is_read_so(data: EvalData, rows: Rows, roles: Roles) -> bool:
 
 
 def lines_of(said: str) -> list[list[str]]:
-    """Return the maps that an error shows, each as its options."""
-    shown = re.split(r"; or: ", said.partition("These may fit: ")[2].partition(". It ")[0])
-    return [[part for part in shlex.split(line) if part != "--map"] for line in shown if line]
+    """Return the maps that an error shows, each as its options; not how published scores are read."""
+    shown = [line for line in offered(said) if line.startswith("--map ")]
+    return [[part for part in shlex.split(line) if part != "--map"] for line in shown]
 
 
 def check(path: Path, names: list[tuple[str, str]], rows: Rows, header: Header) -> str:
@@ -309,17 +310,17 @@ def test_answers_without_scores_are_not_asked_for_their_columns(tmp_path: Path) 
     path = tmp_path / "t.csv"
     path.write_text("prompt_id,response\np1,Paris\np2,Rome\n")
     with pytest.raises(
-        InputError, match=r"But no column looks like a score \(a number, .*\): name it, or score the answers"
+        InputError, match=r"response, but none looks like a score \(a number, .*\): name it, or score the answers"
     ):
         read(path)
     path.write_text("prompt_id,response,answer.raw\np1,Paris,.5\np2,Rome,.25\n")
-    with pytest.raises(InputError, match=r"score=COLUMN\. But no column looks like a score"):
+    with pytest.raises(InputError, match=r", but none looks like a score .*:\n    --map .*score=COLUMN$"):
         read(path)
     path.write_text("prompt_id,response,label\np1,Paris,true\np2,Rome,false\n")
-    with pytest.raises(InputError, match=r"score=COLUMN\. But no column looks like a score"):
+    with pytest.raises(InputError, match=r", but none looks like a score .*:\n    --map .*score=COLUMN$"):
         read(path)
     path.write_text("problem_id,answer,is_correct\np1,4,\np2,5,\n")
-    with pytest.raises(InputError, match="But is_correct has no value in any row"):
+    with pytest.raises(InputError, match="is_correct, but is_correct has no value in any row"):
         read(path)
 
 

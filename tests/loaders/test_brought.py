@@ -184,7 +184,7 @@ def test_a_frame_has_them_as_arguments() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("t.csv", "id,grade\nq1,A\nq2,D\n", r"score=grade.* holds letters; say what each stands for"),
+        ("t.csv", "id,grade\nq1,A\nq2,D\n", r"id, grade, but grade holds letters; say what each stands for"),
         ("t.yaml", "- id: q1\n  ok: 1\n", "It is YAML, which is not read"),
         ("t.csv", "model,a,b,c,d,e\nx,1,0,1,1,0\ny,1,1,1,0,0\n", "Its rows are models and its columns items"),
         ("t.csv", "id,name,note,a,b\nq,x,y\n", "rows of 3 cells below a header of 5"),
@@ -408,7 +408,7 @@ def test_weeks_are_no_models_and_can_be_compared(tmp_path: Path) -> None:
         "week,question_id,correct\n"
         + "".join(f"{w},q{i},{(i + k) % 2}\n" for k, w in enumerate(weeks) for i in range(30))
     )
-    with pytest.raises(InputError, match=r"These may fit: .* --map score=correct --map variant=week\. "):
+    with pytest.raises(InputError, match=r"This may fit:\n    --map .* --map score=correct --map variant=week$"):
         run("compare", path)
     mapped = ["--map", "item=question_id", "--map", "score=correct", "--map", "variant=week"]
     told = r"1 system \(t\); compare levels of a column in which .* differ \(week\): --contrast week --baseline NAME"
@@ -421,5 +421,5 @@ def test_weeks_are_no_models_and_can_be_compared(tmp_path: Path) -> None:
 def test_calls_that_all_succeeded_are_asked_about(tmp_path: Path) -> None:
     records = [{"id": k, "eval": {"response": f"so {k}", "success": True}} for k in range(9)]
     (tmp_path / "t.jsonl").write_bytes(encoded("t.jsonl", records))
-    with pytest.raises(InputError, match=r"These may fit: .*score='?eval.success"):
+    with pytest.raises(InputError, match=r"This may fit:\n    .*score='?eval.success"):
         read(tmp_path / "t.jsonl")

@@ -24,6 +24,7 @@ from evalstats.loaders.table import TableLoader
 from evalstats.schema.data import EvalData, combine
 from tests.loaders.headers import HEADERS, Header, rows_of
 from tests.loaders.test_binder import lines_of, words_of, written
+from tests.loaders.trees import offered
 
 COLUMNS: dict[str, list[Any]] = {
     "question_id": [1, 2, 3, 1, 2, 3],
@@ -266,7 +267,7 @@ def test_columns_of_a_frame_are_found_as_those_of_a_file(header: Header, tmp_pat
         assert_frame_equal(own, other, check_row_order=False)
         return
     assert isinstance(there, str), here
-    calls = [call for call in here.partition("These may fit: ")[2].split("; or: ") if call]
+    calls = offered(here)
     assert len(calls) == len(lines_of(there))
     for call in calls:
         eval(call, {"evalstats": es, "table": frame})  # noqa: S307 - what a user would paste

@@ -7,6 +7,7 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import InputError
+from tests.loaders.trees import to_copy
 
 
 def of_json(folder: Path, document: object, name: str = "m.json") -> Path:
@@ -36,7 +37,9 @@ def test_two_groups_of_a_test_are_two_systems(tmp_path: Path) -> None:
 def test_averages_with_their_spread_are_no_items(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("budget,f1,prec,f1_sd\n" + "".join(f"{k / 10},{0.5 + k / 90},{0.6},{0.02}\n" for k in range(9)))
-    assert refusal(path).endswith("But no column is plainly the item")
+    said = refusal(path)
+    assert "f1_sd, but none is plainly the item. " in said
+    assert to_copy(said) == ["--map item=COLUMN --map score=f1"]
 
 
 def test_what_stands_among_scores_is_a_score_and_counts_are_none(tmp_path: Path) -> None:

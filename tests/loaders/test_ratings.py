@@ -186,7 +186,7 @@ def test_what_a_table_of_ratings_lacks_is_offered_and_works(columns: str, raters
     with pytest.raises(InputError) as error:
         from_ratings(table, raters=raters)
     options = offer.split()
-    assert str(error.value).endswith(f". These may fit: {' '.join(f'--map {option}' for option in options)}")
+    assert str(error.value).endswith(f". This may fit:\n    {' '.join(f'--map {option}' for option in options)}")
     named = dict(option.split("=") for option in options)
     item, rater, value = (named.pop(role, None) for role in ("item", "rater", "value"))
     read = from_ratings(table, item=item, rater=rater, value=value, raters=raters, **named)
@@ -199,7 +199,7 @@ def test_ratings_that_nothing_tells_apart_are_offered_no_map() -> None:
         from_ratings(rows)
     # Rows side by side may each be one thing.
     wide = {"question": ["q", "q", "p"], "human": [1, 0, 1], "judge": [1, 1, 1]}
-    with pytest.raises(InputError, match="These may fit: --map 'item=#row'"):
+    with pytest.raises(InputError, match="This may fit:\n    --map 'item=#row'"):
         from_ratings(wide, raters=["human", "judge"])
     assert from_ratings(wide, item="#row", raters=["human", "judge"]).ratings["item"].to_list() == [*"123123"]
 

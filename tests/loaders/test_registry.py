@@ -152,7 +152,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_there(folder: Path) -> None
     errors = {Path(problem.path).name: problem.message for problem in data.problems if problem.severity == "error"}
     assert set(errors) == {"empty.json", "other.csv", "bad.csv"}
     assert errors["empty.json"] == "is empty"
-    assert errors["other.csv"].startswith("no known format; `evalstats formats` lists them")
+    assert errors["other.csv"].startswith("no known format (`evalstats formats` lists them). It has the columns x, y, ")
     assert errors["bad.csv"].startswith("line 2 has 2 cells, the header 3")
 
 
@@ -210,7 +210,7 @@ def test_equal_bytes_are_read_once(folder: Path) -> None:
 
 def test_a_column_map_makes_every_file_a_table(tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("question_id,llm,agent,correct\n1,a,x,1\n1,b,x,1\n1,a,y,1\n1,b,y,1\n")
-    with pytest.raises(InputError, match=r"no known format.*--map item"):
+    with pytest.raises(InputError, match=r"no known format.*\n    --map item"):
         read(tmp_path)
     map_ = ColumnMap.from_options(["item=question_id", "score=correct", "model=llm", "variant=agent"])
     planned, problems = plan([tmp_path], column_map=map_)

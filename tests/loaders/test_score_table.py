@@ -18,6 +18,7 @@ from evalstats.loaders.registry import read, read_source, sniffed
 from evalstats.loaders.score_table import LOADER, board_in
 from evalstats.schema.data import EvalData
 from tests.loaders.trees import everything_said as told
+from tests.loaders.trees import offered
 
 NUMBERS = ("model", "metric", "estimate", "std_error", "conf_low", "conf_high", "conf_level", "n")
 
@@ -162,8 +163,12 @@ def test_several_rows_of_a_system_are_parts_where_nothing_may_be_an_item(tmp_pat
     assert read(path).aggregates.select("model", "task", "metric", "estimate").rows()[:2] == numbers
     # What is called like nothing that has scores may be the items: then a line says how to read published scores.
     path.write_text("\n".join(["experiment,topic,f1,em", *rows]))
-    with pytest.raises(InputError, match="These may fit: --map item=topic"):
+    with pytest.raises(InputError) as refused:
         read(path)
+    lines = offered(str(refused.value))
+    assert lines[0].startswith("--map item=topic")
+    published = "--input-format score-table --map model=experiment --map task=topic"
+    assert lines[-1] == f"{published}  # if it holds published scores"
     for map_ in (ColumnMap.from_options(["model=experiment", "task=topic"]), None):
         data = read(path, format="score-table", column_map=map_)
         assert data.aggregates.select("model", "task", "metric", "estimate").rows()[:2] == numbers

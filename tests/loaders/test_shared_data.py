@@ -24,6 +24,7 @@ from evalstats import read
 from evalstats.errors import EvalStatsError
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.schema.data import EvalData
+from tests.loaders.trees import to_copy
 
 # --- independent counts ---
 
@@ -224,7 +225,7 @@ COMMENT = "no known format"
 BESIDE = "holds no results but"
 
 EXPECTED: dict[str, Reads | Refused] = {
-    "SOURCES.md": Refused("no column looks like a score"),
+    "SOURCES.md": Refused("but none looks like a score"),
     "alpaca_eval/annotations_long.parquet": Reads(
         "alpaca-eval", {"comparisons": 108_665}, n_parquet, says="64 of 108,665 votes have no outcome"
     ),
@@ -268,7 +269,7 @@ EXPECTED: dict[str, Reads | Refused] = {
     "lm_eval/*/results_*.json": Reads("lm-eval", {"aggregates": 7, "scored": 60}, results_and_samples),
     "lm_eval/*/samples_*.jsonl": Reads("lm-eval", {"scored": 60}, metrics_of_lines),
     "lm_eval/task_yaml_used/*.yaml": Refused("no known format"),
-    "lmarena_140k_sample/*.md": Refused("no column looks like a score"),
+    "lmarena_140k_sample/*.md": Refused("but none looks like a score"),
     "lmarena_140k_sample/arena_bt_prob_by_category_top21.csv": Refused("appears twice"),
     "lmarena_140k_sample/arena_ranking_full.csv": Refused("appears twice"),
     "lmarena_140k_sample/arena_human_preference_full_metadata.json.gz": Refused("5 rows"),
@@ -412,8 +413,7 @@ def test_the_advice_of_a_refusal_reads_the_file(outcomes: dict[str, Outcome], pa
     """The error names columns that fit; with them, or with what they lack, every row is read."""
     expected = REFUSED[pattern]
     (each,) = of_pattern(outcomes, pattern)
-    said = each.error.rpartition("These may fit: ")[2].partition(". It ")[0]
-    fits = [f"{name}={column}" for name, column in re.findall(r"(\w+)='([^']*)'", said)]
+    fits = [f"{name}={column}" for name, column in re.findall(r"(\w+)='([^']*)'", to_copy(each.error)[0])]
     columns = shlex.split(expected.better) or fits
     assert columns[0].startswith("item=")
     data = read(each.path, column_map=ColumnMap.from_options(columns))

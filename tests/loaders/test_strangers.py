@@ -17,6 +17,7 @@ from evalstats.loaders.ratings import from_ratings
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData, as_data
 from tests.loaders.trees import everything_said as told
+from tests.loaders.trees import offered, to_copy
 
 SIDES = ("gpt-4o", "claude-3")
 
@@ -115,16 +116,33 @@ def test_two_whom_only_the_winner_names_are_the_sides(tmp_path: Path) -> None:
             "model_a=@Base --map model_b=@DPO --map 'winner=Winner",
         ),
         ("id,response_ru,response_en,quality_score,Winner", "{0},x,y,,", "Winner has no value in any row"),
-        ("battle_id,D1", "{0},{1}", "winner=D1. But no column names the two sides; one name for all votes is"),
-        ("id,model_a,model_b,rating", "{0},x,y,2", "--map winner=COLUMN. But no column is plainly the winner"),
-        ("id,champion,rival,who", "{0},x,y,{2}", "--map model_a=champion --map model_b=rival --map winner=who. "),
+        (
+            "battle_id,D1",
+            "{0},{1}",
+            (
+                "D1, but no column names the two sides; one name for all votes is --map model_a=@NAME. Name the columns:\n"
+                "    --map model_a=COLUMN --map model_b=COLUMN --map winner=D1\n"
+            ),
+        ),
+        (
+            "id,model_a,model_b,rating",
+            "{0},x,y,2",
+            (
+                "rating, but none is plainly the winner. Name the columns:\n"
+                "    --map model_a=model_a --map model_b=model_b --map winner=COLUMN\n"
+            ),
+        ),
+        (
+            "id,champion,rival,who",
+            "{0},x,y,{2}",
+            "This may fit:\n    --map model_a=champion --map model_b=rival --map winner=who\n",
+        ),
     ],
     ids=["sides of answers", "blank", "no sides", "no winner", "names"],
 )
 def test_who_asks_about_votes_is_told_of_sides_and_winner(tmp_path: Path, columns: str, row: str, said: str) -> None:
-    assert said in refused(
-        tmp_path / "v.csv", columns, [row.format(k, "AB"[k % 2], "xy"[k % 2]).split(",") for k in range(12)], "arena"
-    )
+    rows = [row.format(k, "AB"[k % 2], "xy"[k % 2]).split(",") for k in range(12)]
+    assert said in f"{refused(tmp_path / 'v.csv', columns, rows, 'arena')}\n"
 
 
 def test_the_names_of_the_roles_come_before_what_is_like_them(tmp_path: Path) -> None:
@@ -139,7 +157,7 @@ def test_the_names_of_the_roles_come_before_what_is_like_them(tmp_path: Path) ->
 
 def test_sides_that_no_column_names_are_offered_in_memory_as_they_are_called(tmp_path: Path) -> None:
     frame = {"id": [1, 2, 3], "Old answer": ["x"] * 3, "New answer": ["y"] * 3, "winner": ["A", "B", "tie"]}
-    with pytest.raises(InputError, match=r"model_a, model_b and winner.*model_a='@Old', model_b='@New'"):
+    with pytest.raises(InputError, match=r"model_a, model_b and winner.*\n    .*model_a='@Old', model_b='@New'"):
         es.arena(frame)
     votes = es.from_votes(frame, model_a="@Old", model_b="@New").comparisons
     assert votes.select("model_a", "model_b", "outcome").row(1) == ("Old", "New", "b")
@@ -365,13 +383,13 @@ def refused(path: Path, columns: str, rows: Sequence[Sequence[object]], question
 @pytest.mark.parametrize(
     ("columns", "row", "missing"),
     [
-        ("qid,gold,pred", "1{0}7,yes,no", "no column looks like a score"),
+        ("qid,gold,pred", "1{0}7,yes,no", "but none looks like a score"),
         ("id,model,similarity,rating", "{0},{1},.{0},", "rating has no value in any row"),
-        ("model,phase,time_sec,memory_gb", "{1},ttft,{0}.5,{0}.25", "no column is plainly the item"),
-        ("question,answer,vote1,vote2", "q{0},x,{2},{3}", "no column looks like a score"),
+        ("model,phase,time_sec,memory_gb", "{1},ttft,{0}.5,{0}.25", "but none is plainly the item"),
+        ("question,answer,vote1,vote2", "q{0},x,{2},{3}", "but none looks like a score"),
         ("id,model,similarity,rating", "{0},{1},,", "similarity and rating have no value in any row"),
         # A number of few steps is no text of an answer.
-        ("design,material,response", "cup,wood,{3}", "--map score=response. But no column is plainly the item"),
+        ("design,material,response", "cup,wood,{3}", "but none is plainly the item"),
     ],
 )
 def test_ids_amounts_and_counts_are_offered_as_no_score(columns: str, row: str, missing: str, tmp_path: Path) -> None:
@@ -379,6 +397,7 @@ def test_ids_amounts_and_counts_are_offered_as_no_score(columns: str, row: str, 
     said = refused(tmp_path / "t.csv", columns, rows)
     assert "may fit" not in said
     assert missing in said
+    assert ("=COLUMN --map score=response" if "response" in columns else "=COLUMN") in to_copy(said)[0]
 
 
 def test_votes_are_offered_to_who_asks_about_votes(tmp_path: Path) -> None:
@@ -393,19 +412,19 @@ def test_a_question_that_compares_takes_what_names_several_systems(tmp_path: Pat
     rows = [f"question {k},{side},{k % 3 / 2}" for k in range(12) for side in ("bm25", "dense")]
     path.write_text("\n".join(["question,retriever,score", *rows]))
     assert set(read(path, question="compare").outcomes["model"]) == {"bm25", "dense"}
-    with pytest.raises(InputError, match=r"fit: --map item=question --map score=score --map model=retriever\. "):
+    with pytest.raises(InputError, match=r"fit:\n    --map item=question --map score=score --map model=retriever$"):
         read(path)
     # Each of several files may be of one system.
     path.with_name("u.csv").write_text(path.read_text())
-    with pytest.raises(InputError, match=r"fit: --map item=question --map score=score --map model=retriever\. "):
+    with pytest.raises(InputError, match=r"fit:\n    --map item=question --map score=score --map model=retriever$"):
         read(path, path.with_name("u.csv"), question="compare")
     # Where a reading of one system is as sure, it is not offered to a question that compares.
     offers = [(f"c{k}", "AB"[k % 2], 9.5 + k % 7, k % 3 // 2) for k in range(60)]
     said = refused(path, "customer_id,offer,price,bought", offers, "compare")
-    assert "fit: --map item=customer_id --map score=bought --map model=offer. " in said
+    assert offered(said) == ["--map item=customer_id --map score=bought --map model=offer"]
     shots = [(f"q{k}", k % 2, k % 3 // 2, 1) for k in range(12)]
     said = refused(path, "question_id,0-shot,1-shot,5-shot", shots, "leaderboard")
-    assert "fit: --map item=question_id --map models=0-shot,1-shot,5-shot. " in said
+    assert offered(said) == ["--map item=question_id --map models=0-shot,1-shot,5-shot"]
 
 
 @pytest.mark.parametrize("item", ["id", "ticket"])
@@ -431,7 +450,7 @@ def test_a_person_and_a_judge_are_no_systems(tmp_path: Path) -> None:
     rows = [(f"q{k}", side, k % 2, (k + len(side)) % 2) for k in range(20) for side in SIDES]
     said = refused(tmp_path / "t.csv", "id,model,human,gpt4_judge", rows, "compare")
     assert "models=" not in said
-    assert "fit: --map item=id --map score=human --map model=model" in said
+    assert offered(said)[0].startswith("--map item=id --map score=human --map model=model")
     marked = [(f"q{k}", k % 5, k % 4) for k in range(20)]
     assert "models=" not in refused(tmp_path / "t.csv", "id,judge1_primary,judge2_secondary", marked)
 
@@ -459,7 +478,7 @@ def test_persons_who_are_called_like_models_are_no_systems(tmp_path: Path) -> No
     players = ("gpt", "claude", "gemini", "anna")
     rows = [f"{who},{'person' if who == 'anna' else 'machine'},{k},{k % 2}" for who in players for k in range(12)]
     path.write_text("\n".join(["participant_id,kind,level_index,won", *rows]))
-    with pytest.raises(InputError, match=r"fit: --map item=level_index --map score=won --map model=kind"):
+    with pytest.raises(InputError, match=r"fit:\n    --map item=level_index --map score=won --map model=kind"):
         read(path, question="compare")
     assert {*read(path, sides=["person", "machine"]).outcomes["model"]} == {"person", "machine"}
     # One of the two is there.
@@ -492,7 +511,7 @@ def test_a_row_a_system_is_none_of_its_items(tmp_path: Path) -> None:
     assert "#row" not in refused(tmp_path / "t.csv", "model,passed,solved,log", rows, "leaderboard")
     counts = [("control", 1000, 120), ("treatment", 1010, 150)]
     said = refused(tmp_path / "t.csv", "variant,users,conversions", counts, "compare")
-    assert "These may fit: --map 'item=#row' --map score=conversions/users --map model=variant" in said
+    assert offered(said) == ["--map 'item=#row' --map score=conversions/users --map model=variant"]
 
 
 def test_the_ends_of_an_interval_are_no_scores(tmp_path: Path) -> None:
@@ -551,15 +570,13 @@ def test_scores_of_one_kind_are_offered_as_systems_where_a_question_needs_severa
     rows = [(f"set {k}", f"{50 * (k % 3)}%", f"{25 * (k % 4)}%", "x->y") for k in range(9)]
     columns = "Dataset,LLM (raw) Acc,LLM (cut) Acc,LLM (raw) Low"
     said = refused(tmp_path / "t.csv", columns, rows, "leaderboard")
-    assert "These may fit: --map item=Dataset --map 'models=LLM (*) Acc'" in said
+    assert offered(said)[0] == "--map item=Dataset --map 'models=LLM (*) Acc'"
 
 
 def test_an_answer_beside_the_right_one_rivals_what_is_merely_called_a_score(tmp_path: Path) -> None:
     rows = [(f"text {k} of them", k % 2, k % 3 % 2, k % 5) for k in range(30)]
     said = refused(tmp_path / "t.csv", "text,label,pred,suspect_score", rows)
-    assert (
-        "These may fit: --map item=text --map score=pred==label; or: --map item=text --map score=suspect_score" in said
-    )
+    assert offered(said) == ["--map item=text --map score=pred==label", "--map item=text --map score=suspect_score"]
 
 
 def test_counts_by_system_are_no_judges_and_cutoffs_are_metrics_each(tmp_path: Path) -> None:
@@ -596,7 +613,7 @@ def test_what_completes_a_map_is_offered_and_works_when_it_is_added(tmp_path: Pa
     path.write_text("\n".join(["case_id,llm,mode,correct", *rows]))
     said = refused_of(path, "score=correct")
     offer = "--map item=case_id --map model=llm --map variant=mode"
-    assert said.endswith(f"These may fit: {offer}")
+    assert said.endswith(f"This may fit:\n    {offer}")
     added = ["score=correct", *(word for word in offer.split() if word != "--map")]
     assert read(path, column_map=ColumnMap.from_options(added)).outcomes.height == len(rows)
 
@@ -617,10 +634,10 @@ def test_a_label_that_is_no_score_may_be_all_that_a_map_says(tmp_path: Path) -> 
     ]
     path.write_text("\n".join(["question,prompt,method,result", *rows]))
     said = refused_of(path)
-    assert "fits its names, but 24 of 72 rows have no known score" in said
+    assert "By its names the line below fits, but 24 of 72 rows have no known score" in said
     assert "if they mean no score: --map unscored=parse_failure" in said
     offer = "--map item=question --map score=result --map model=prompt"
-    assert f"These may fit: {offer}" in refused_of(path, "unscored=parse_failure")
+    assert offered(refused_of(path, "unscored=parse_failure"))[0].startswith(offer)
 
 
 def test_what_repeats_is_shown_by_the_beginning_of_its_text_and_told_apart_by_a_part(tmp_path: Path) -> None:
@@ -655,7 +672,7 @@ def test_what_makes_a_key_with_the_models_may_be_the_item(tmp_path: Path) -> Non
     path = tmp_path / "t.csv"
     rows = [f"{k * 2654435761 % 2**32:08x},{model},{k % 2}" for k in range(20) for model in SIDES]
     path.write_text("\n".join(["digest,model,correct", *rows]))
-    assert "These may fit: --map item=digest --map score=correct --map model=model" in refused_of(path)
+    assert offered(refused_of(path))[0] == "--map item=digest --map score=correct --map model=model"
 
 
 def test_rows_of_persons_who_return_are_numbered_and_what_names_rows_is_no_model(tmp_path: Path) -> None:
@@ -663,7 +680,7 @@ def test_rows_of_persons_who_return_are_numbered_and_what_names_rows_is_no_model
     rows = [f"e{k},u{k % 31},c{k % 7},{'AB'[k % 2]},{k % 3 % 2}" for k in range(40)]
     path.write_text("\n".join(["experiment_id,user_id,campaign_id,variant,converted", *rows]))
     line = "--map item=#row --map score=converted --map model=variant --map dependence=user_id"
-    assert f"These may fit: {line}" in refused_of(path).replace("'", "")
+    assert offered(refused_of(path).replace("'", ""))[0] == line
     data = read(path, column_map=ColumnMap.from_options(line.replace("--map ", "").split()))
     assert es.compare(data, "A", "B").n_items is not None
 
@@ -693,7 +710,8 @@ def test_scores_of_what_may_be_a_part_of_a_benchmark_are_asked_about(tmp_path: P
     path.write_text("\n".join(["Model,Task,F1 Score,Exact Match", *rows]))
     said = refused_of(path)
     assert "--map item=Task" in said
-    assert "If it holds published scores: --input-format score-table --map model=Model --map task=Task" in said
+    published = "--input-format score-table --map model=Model --map task=Task"
+    assert to_copy(said)[-1] == f"{published}  # if it holds published scores"
 
 
 def test_what_is_right_is_neither_a_system_nor_are_answers_scores(tmp_path: Path) -> None:
@@ -723,7 +741,7 @@ def test_a_row_of_scores_of_several_systems_is_an_item_of_all(tmp_path: Path) ->
     # Beside other columns it may be a part of a benchmark.
     parts = [f"{part},{split},0.{k + 51},0.{k + 62}" for k, (part, split) in enumerate(product("abc", ("dev", "test")))]
     said = refused(path, "benchmark,split,old,new", [row.split(",") for row in parts], "compare")
-    assert "fit: --map 'item=#row' --map models=old,new. " in said
+    assert offered(said)[-1] == "--map 'item=#row' --map models=old,new"
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_what_is_no_table_gets_no_advice_for_tables(tmp_path: Path) -> None:
     path.write_text('{"a": 1}')
     with pytest.raises(InputError) as caught:
         read(path)
-    assert str(caught.value).endswith("no known format; `evalstats formats` lists them")
+    assert str(caught.value).endswith("no known format (`evalstats formats` lists them)")
 
 
 def test_a_parquet_table_is_known_by_its_schema(tmp_path: Path) -> None:

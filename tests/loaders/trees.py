@@ -66,6 +66,16 @@ def everything_said(data: EvalData) -> str:
     return "\n".join(problem.message for problem in data.problems)
 
 
+def to_copy(message: str) -> list[str]:
+    """Return what a message shows to be copied: its lines that begin with four blanks."""
+    return [line.strip() for line in message.split("\n") if line.startswith("    ")]
+
+
+def offered(message: str) -> list[str]:
+    """Return what may fit, as a message says."""
+    return to_copy(message.partition(" may fit:")[2])
+
+
 def write(path: Path, content: object) -> Path:
     """Write one file: text as it is, anything else as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -111,7 +111,8 @@ def test_scores_alone_are_those_of_one_system(of: Callable[[list[int]], Any]) ->
 def test_a_table_whose_columns_are_not_sure_is_told_the_calls_that_may_fit() -> None:
     frame = table(np.arange(80) % 2).rename(columns={"item": "thing", "score": "points", "model": "arm"})
     with pytest.raises(
-        InputError, match=r"which columns.*has thing, points, arm\. These may fit: evalstats\.from_frame\(table, "
+        InputError,
+        match=r"which columns.*has thing, points, arm\. One of these may fit:\n    evalstats\.from_frame\(table, ",
     ):
         es.leaderboard(frame)
 
