@@ -36,6 +36,7 @@ from evalstats.loaders.blocks import SkippedRows, open_table, own_name
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.column_map import ColumnMap, column_named
 from evalstats.loaders.expressions import MORE, expression_in
+from evalstats.loaders.roles import words_of
 from evalstats.loaders.rows import MOST_KEYS, GroupCounter
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text
 from evalstats.schema.data import Problem
@@ -230,6 +231,12 @@ class ArenaVotesLoader(SingleFileLoader):
         yield from tally.problems(source, word)
         if is_event(votes.names):
             yield from source.notes([_EVENT_NOTE])
+        yield from source.notes(
+            f"{name} turns no vote round: if the winner is the place at which an answer was shown, exchange it in the rows that "
+            f"{name} marks"
+            for name in sorted(votes.names)
+            if "swapped" in words_of(name).split("_")
+        )
         if arena.judge and "judge" not in map_.constants:
             yield from source.notes([f"the judge, {arena.judge}, is taken from the file's name"])
 

@@ -923,3 +923,11 @@ def test_lists_side_by_side_in_an_object_are_columns(tmp_path: Path) -> None:
     # Short lists say what was run, and its numbers are published.
     path.write_text(json.dumps({"accuracy": 0.5, "f1": 0.4, "languages": ["en", "de"], "seeds": [1, 2]}))
     assert read(path).aggregates.height == 2
+
+
+def test_a_column_that_says_where_answers_were_shown_turns_no_vote_without_a_word(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    rows = [f"{a},{b},{won},{k % 2}" for k, (a, b, won) in enumerate(VOTES)]
+    path.write_text("\n".join(["left,right,preference,Swapped", *rows]))
+    said = told(read(path, question="arena"))
+    assert "Swapped turns no vote round: if the winner is the place at which an answer was shown, exchange it" in said
