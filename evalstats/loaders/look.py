@@ -46,6 +46,8 @@ _GRADE: Final = re.compile(r"(?i)\s*[a-f]\s*[-+]?\s*")
 # As many lists of a document are looked at, the longest first, and as many maps are tried, the likeliest first.
 _LISTS: Final = 8
 _TRIED: Final = 4
+# So much less may the reading with several systems weigh that an overview shows beside others.
+_NEAR: Final = 0.5
 # Of lists of the same items at least so many of the rows are there that there may be.
 _SHARED: Final = 0.9
 # A longer list of numbers is none of the scores of one answer's repetitions.
@@ -371,8 +373,9 @@ def how_to_map(
     losses, rated = (_losses(look), _rated(look)) if "score=COLUMN" in found[0].options else ([], [])
     if losses and (offer := metric_offered(look, asked)):
         return f"It has {held}, and {_unlike_scores(columns)}; {offer}"
-    # An overview asks about one system or several, as the data have them.
-    found[1:] = sorted(found[1:], key=lambda each: asked.question == "overview" and each.n_systems < 2)
+    # An overview asks about one system or several, as the data have them: its third line is of several.
+    several = [fit for fit in found[2:] if fit.n_systems > 1 and fit.weight >= found[0].weight - _NEAR]
+    found[2:] = several[:1] if asked.question == "overview" else found[2:]
     rows = [f"rows={look.rows}"] if look.rows and not (given and given.rows) else []
     whole = [[*rows, *each.options] for each in found if not each.lacks]
     # Another list may be the one that is meant.
@@ -380,7 +383,9 @@ def how_to_map(
     whole[1:1] = inside[: bool(rows)]
     maps = [(given or ColumnMap()).overlaid(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
     faults = [fault(map_) for map_ in maps]
-    lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][:2]
+    lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][
+        : 3 if asked.question == "overview" else 2
+    ]
     shown = [*map(as_options, lines)]
     if board is not None and not look.rows and given is None:
         pairs = (option.partition("=") for option in board.options)

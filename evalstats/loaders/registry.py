@@ -645,17 +645,18 @@ def _doubts_of_tables(runs: pl.DataFrame, sources: Sequence[Source]) -> Iterator
 
 
 def _reasons(faults: Iterable[Problem]) -> str:
-    """Say why files are not read, what is the same of several once, and below it what may be copied."""
+    """Say why files are not read, what is the same of several once, and last what may be copied for the first of them."""
     paths: dict[str, list[str]] = {}
     for each in faults:
         paths.setdefault(each.message, []).append(each.path)
-    parts = [
-        (f"{comma_list(files, 2)}: {text}", lines)
-        for told, files in paths.items()
-        for text, *lines in [told.split(LINE)]
-    ]
-    lines = dict.fromkeys(line for _, own in parts for line in own)
-    return "".join(["; ".join(text for text, _ in parts), *(f"{LINE}{line}" for line in lines)])
+    told, offered = list[str](), list[str]()
+    for why, files in paths.items():
+        text, *lines = f"{comma_list(files, 2)}: {why}".split(LINE)
+        if lines and not offered:
+            offered = [LINE.join([text, *lines])]
+        else:
+            told.append(text.partition(". ")[0] if lines else text)
+    return "; ".join([*told, *offered])
 
 
 def _without_results(paths: Iterable[str | Path]) -> str:

@@ -177,7 +177,9 @@ class SampledColumn:
 
     def named(self, role: str) -> float:
         """How surely it has a role by its name; what stands among `scores` or `metrics` is a score, unless it is a count."""
-        weight = ROLES[role].weight(self.words)
+        # A list of scores is called so: `recall_scores`.
+        listed = role == "score" and self.words.endswith("scores") and bool(self.numbers)
+        weight = ROLES[role].weight(self.words.removesuffix("s") if listed else self.words)
         holder, _, own = self.name.rpartition(".")
         if role != "score" or weight or words_of(holder.rpartition(".")[2]).split("_")[-1] not in {"scores", "metrics"}:
             return weight

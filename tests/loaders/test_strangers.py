@@ -931,3 +931,35 @@ def test_a_column_that_says_where_answers_were_shown_turns_no_vote_without_a_wor
     path.write_text("\n".join(["left,right,preference,Swapped", *rows]))
     said = told(read(path, question="arena"))
     assert "Swapped turns no vote round: if the winner is the place at which an answer was shown, exchange it" in said
+
+
+def test_what_several_files_share_is_said_once_and_lines_stand_below_their_own_file(tmp_path: Path) -> None:
+    rows = [f"s{k},{k % 3},{'ab'[k % 2]},{'ab'[k % 3 % 2]}" for k in range(20)]
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["sentence,hops,pred,gold", *rows]))
+    said = refused_of(tmp_path)
+    assert said.count("no known format") == 1
+    assert "a.csv, " in said
+    assert "b.csv and 1 more: no known format" in said
+    (tmp_path / "z.csv").write_text("\n".join(["question,answer,comment", *(f"q{k},x {k},fine" for k in range(20))]))
+    other, rest = refused_of(tmp_path).split("; ", 1)
+    assert "z.csv: no known format" in other
+    assert "\n" not in other
+    assert "may fit:\n    --map item=sentence --map score=pred==gold\n" in rest
+
+
+def test_a_blank_group_of_scores_leaves_out_none(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    lines = [
+        json.dumps(
+            {
+                "case_id": f"c{k}",
+                "judge_decision": ["fail", "pass"][k % 2],
+                "judge_scores": {"relevance": k % 3 + 3, "correctness": k % 2 + 3},
+                "human_scores": None,
+            }
+        )
+        for k in range(30)
+    ]
+    path.write_text("\n".join(lines))
+    assert "judge_decision" in set(read(path).outcomes["metric"])

@@ -56,8 +56,8 @@ _INDEPENDENT = "The scores are treated as independent, so fewer ranks look certa
 def _needed() -> str:
     return (
         "Ranks need two or more: name a column of standard errors or, of shares, of how many answers each is a share: "
-        f"{Option('map', blank='COLUMN', of='std_error')} or {Option('map', blank='COLUMN', of='n')}; or give the scores of "
-        "single items"
+        f"{Option('map', blank='COLUMN', of='std_error')} or {Option('map', blank='COLUMN', of='n')} (with "
+        f"{Option('map', blank='COLUMN', of='score')} where there are several scores); or give the scores of single items"
     )
 
 
