@@ -387,7 +387,8 @@ def _require(
 
 def no_column(column: str, role: str, columns: Iterable[str], remedy: str = "") -> InputError:
     """Return the refusal of a column that is named for a role and is not there."""
-    return InputError(f"there is no column {column!r} for {role}; the table has {column_list(columns)}{remedy}")
+    lacking = f"no column is called {role}" if column == role else f"there is no column {column!r} for {role}"
+    return InputError(f"{lacking}; the table has {column_list(columns)}{remedy}")
 
 
 def _dependence(

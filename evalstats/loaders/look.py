@@ -407,7 +407,7 @@ def how_to_map(
     if blocked:
         return f"{told}It has {held}.{one} {blocked}"
     scores = [f"score={name}" for name in ([f"{loss}:lower" for loss in losses] or rated)]
-    options = [scores[0] if scores and each == "score=COLUMN" else each for each in found[0].options]
+    options = [*rows, *(scores[0] if scores and each == "score=COLUMN" else each for each in found[0].options)]
     missing = [name for name in found[0].lacks if name != "score" or not scores]
     without = f", but {_without(missing, columns, look.records)}" if missing else ""
     to_copy = "".join(f"{LINE}{line}" for line in (as_options(options), *shown))

@@ -74,7 +74,7 @@ def test_of_judges_alone_the_agreement_of_all_is_the_answer(shared_data, tmp_pat
 def test_raters_without_an_item_column_are_told_to_name_it(tmp_path):
     wide(20).rename({"id": "thing"}).write_csv(tmp_path / "r.csv")
     refused = run("judges", tmp_path / "r.csv", "--humans", "ann", "--raters", "ann", "--raters", "gpt")
-    assert str(refused.exception) == "there is no column 'item' for item. This may fit:\n    --map item=thing"
+    assert str(refused.exception) == "no column is called item. This may fit:\n    --map item=thing"
 
 
 def test_labels_to_buy_are_asked_for(tmp_path):

@@ -142,7 +142,7 @@ def test_people_who_are_named_are_raters_whatever_their_columns_are_called() -> 
 def test_labels_are_no_raters_beside_a_column_called_label_or_a_persons_numbers() -> None:
     words = ["yes", "no", "yes", "yes"]
     wide = {"id": [1, 2, 3, 4], "human_reviewed": words, "llm_answer": words}
-    with pytest.raises(InputError, match="no column 'rater'"):
+    with pytest.raises(InputError, match="no column is called rater"):
         from_ratings(wide | {"label": ["good", "bad", "bad", "good"]})
     # Two judges do not agree in the place of the person beside them.
     with pytest.raises(InputError, match="with one column for each rater"):
