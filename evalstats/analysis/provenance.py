@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from evalstats.document.model import Note
+from evalstats.errors import LINE
 from evalstats.grammar import and_list, comma_list
 from evalstats.schema.columns import LOOKS
 from evalstats.schema.data import UNNAMED, EvalData
@@ -67,7 +68,7 @@ def _not_read(data: EvalData) -> list[Note]:
         return []
     (name, why), *others = lost
     more = f"; and {comma_list((other for other, _ in others), _SHOWN)}" if others else ""
-    return [Note(kind="left_out", text=f"Not all was read: {name}: {why.partition('; ')[0]}{more}")]
+    return [Note(kind="left_out", text=f"Not all was read: {name}: {why.split(LINE)[0].partition('; ')[0]}{more}")]
 
 
 def lookalike_notes(names: Iterable[str]) -> tuple[Note, ...]:

@@ -383,14 +383,6 @@ class _Table:
         rated = [c for c in pool if c not in named and item is not None and is_rated(c, item)] if named else []
         inside = [c for c in rated if any(low <= min(c.numbers) and max(c.numbers) <= high for low, high in scales)]
         named += [c for c in rated if c in inside or first[c.words.split("_")[0]] > 1]
-        # So is what is called as several of them begin and has their steps.
-        steps = {level for c in named if len(c.levels) > 2 for level in c.levels}
-        named += [
-            c
-            for c in pool
-            if c not in named and first[c.words.split("_")[0]] > 1 and len(c.levels) > 1 and c.levels <= steps
-            if ROLES["score"].never.isdisjoint(c.tokens)
-        ]
         if not any(self.asked.metrics & {column.name} and column not in named for column in pool) and len(named) > 1:
             # Several scores side by side are metrics.
             rest = [pair for pair in weighed if pair[1] not in named]
@@ -545,8 +537,7 @@ class _Table:
             odd = any(levels.get(option, 0) > len(item.levels) for option in apart)
             return (*apart, *metric), True, against + (0.05 if self._tell_plainly(apart) else 0.2) + _APART * odd
         silent = all(is_answer(c.name) or c.is_text or c.is_measured or len(c.levels) < 2 for c in others)
-        if silent and self._ask_more_than(item):
-            return metric, False, against + _APART
+        against += _APART * (silent and self._ask_more_than(item))
         return ((f"trial={ORDER}", *metric), False, against + 0.1) if silent else (metric, False, against + 0.4)
 
     def _ask_more_than(self, item: SampledColumn) -> bool:
@@ -619,7 +610,7 @@ class _Table:
             repeated = item is not None and len(item.levels) < self.n_rows
             apart = self._apart(item, None, rest)[0] if repeated and item is not None else ()
             told = not repeated or (bool(apart) and self._tell_plainly(apart) and apart[0] != f"trial={ORDER}")
-            if not told and (rivals or (item is not None and self._ask_more_than(item))):
+            if not told and rivals:
                 continue
             dashes = sorted({cell for column in columns for cell in column.cells if not is_score(cell)})
             absent = [f"unscored={dashes[0]}"] if len(dashes) == 1 and dashes[0] in ABSENT - NO_VALUE else []
@@ -634,9 +625,9 @@ class _Table:
             alone = len(columns) == len(self.columns)
             clear = (of_item >= _ENOUGH or alone) and sure and told and not doubt and self.n_rows > 0
             reads = (None if item is None else item.partition, "models", text)
-            found.append(
-                Assignment(options=options, weight=weight + of_item, is_sure=clear, n_systems=len(columns), reads=reads)
-            )
+            against = _APART * (not told and item is not None and self._ask_more_than(item))
+            fits = weight + of_item - against
+            found.append(Assignment(options=options, weight=fits, is_sure=clear, n_systems=len(columns), reads=reads))
         return found
 
     def _side_by_side(self) -> Iterator[_Models]:
@@ -645,10 +636,11 @@ class _Table:
         named = {c for c in self.free if c.name in self.asked.sides or names_a_model(c.name)}
         named = {c for c in named if c.scored >= 0.5 or (c.cells and all(map(is_score, c.cells)))}
         numbers = [c for c in self.free if (c.is_measured or c in named) and "," not in c.name]
-        # What is called as all of these are is one more, though a few of its cells hold something else.
+        # What is called as all of these are is one more, where a few of its cells hold something else.
         head, tail = _shared_ends([c.name for c in numbers if c not in self.like_items])
         alike = [f"{head}*{tail}"] if is_called_score(f"{head} {tail}") else []
-        numbers = [c for c in self.free if c in numbers or (c.scored >= MOSTLY and side_in(c.name, alike))]
+        odd = [c for c in self.free if MOSTLY <= c.scored < 1 and side_in(c.name, alike)]
+        numbers = [c for c in self.free if c in numbers or c in odd]
         # Neither a judge nor what is right is a system, unless the question says that it is.
         no_system = JUDGES | (EXPECTED - SIDES - RIGHTS)
         numbers = [
@@ -659,7 +651,7 @@ class _Table:
         wanted = [column for column in numbers if column.name in self.asked.sides]
         wanted = [column for column in numbers if column in wanted or _is_another_side(column, wanted)]
         by_model = [column for column in numbers if names_a_model(column.name)]
-        by_model = [c for c in numbers if by_model and (c in by_model or side_in(c.name, alike))]
+        by_model = [c for c in numbers if by_model and (c in by_model or c in odd)]
         by_side = [column for column in numbers if SIDES & column.tokens]
         by_side = by_side if len({SIDES & column.tokens for column in by_side}) == len(by_side) else []
         # Scores of one kind may be of a system each beside that of a side, or where the question needs several systems:
@@ -667,8 +659,7 @@ class _Table:
         called = [c for c in numbers if c.named("score")]
         ends = {c.words.rpartition("_")[2] for c in called}
         of_a_kind = len(ends) == 1 and ends.isdisjoint(c.words for c in called)
-        may_compare = self.compares or self.asked.question == "overview"
-        by_kind = called if of_a_kind and (by_side or may_compare) else []
+        by_kind = called if of_a_kind and (by_side or self.compares) else []
         by_side = by_side if not by_kind else by_kind if by_side else []
         by_row = any(weight >= SURE for weight, _ in self.models)
         others = any(column is not None and column not in numbers for _, column in self.models)

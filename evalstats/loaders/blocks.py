@@ -180,8 +180,10 @@ def oriented(document: object) -> list[Record] | None:
         if all(name.isdigit() for name in by_row):
             return [{name: inner[key] for name, inner in table.items()} for key in by_row]
         return list(table.values()) if all(name.isdigit() for name in table) else None
-    columns = {name: column for name, value in members.items() if (column := as_list(value))}
-    if len(columns) > 1 and len({len(column) for column in columns.values()}) == 1:
+    columns = {name: as_list(v) for name, v in members.items() if not isinstance(v, str | int | float | None)}
+    lengths = {len(column) for column in columns.values()}
+    alone = len(columns) == len(members)  # a list of one beside other things is no column
+    if len(columns) > 1 and len(lengths) == 1 and min(lengths) > 1 - alone:
         if any(isinstance(cell, dict | list) for column in columns.values() for cell in column[:_SHOWN]):
             return None
         told = {name: value for name, value in members.items() if isinstance(value, str)}

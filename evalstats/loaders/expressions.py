@@ -158,9 +158,10 @@ def forecast_among(columns: Sequence[SampledColumn]) -> tuple[SampledColumn, Sam
 def _is_answer(column: SampledColumn, *, expected: bool = False) -> bool:
     """Whether a column holds answers by its name, given or expected, and nothing that is said of them (`pred_sum`)."""
     given = ANSWERED | PREDICTED
-    words = [word.removesuffix("s") for word in column.words.split("_")]  # a list of them is called `predictions`
+    *_, last = words = column.words.split("_")
+    words += [word.removesuffix("s") for word in words]  # a list of them is called `predictions`
     known = EXPECTED.intersection(words) and PREDICTED.isdisjoint(words) if expected else given.intersection(words)
-    return bool(known) and words[-1] in given | EXPECTED
+    return bool(known) and not {last, last.removesuffix("s")}.isdisjoint(given | EXPECTED)
 
 
 def _has_labels_of(given: SampledColumn, known: SampledColumn) -> bool:

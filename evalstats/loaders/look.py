@@ -24,7 +24,7 @@ from evalstats.loaders.expressions import forecast_among, made_of_two, rival_of_
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
 from evalstats.loaders.parquet_sizes import row_groups, rows_at_once
 from evalstats.loaders.published_columns import has_items_across, is_absent
-from evalstats.loaders.roles import ANSWERS, ASKED, CALLED, ROLES, SURE, is_no_side, words_of
+from evalstats.loaders.roles import ANSWERS, ASKED, CALLED, RIGHTS, ROLES, SURE, TOTALS, is_no_side, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts
 from evalstats.regular import open_regular
@@ -46,8 +46,6 @@ _GRADE: Final = re.compile(r"(?i)\s*[a-f]\s*[-+]?\s*")
 # As many lists of a document are looked at, the longest first, and as many maps are tried, the likeliest first.
 _LISTS: Final = 8
 _TRIED: Final = 4
-# So much less may the reading with several systems weigh that an overview shows beside others.
-_NEAR: Final = 0.5
 # Of lists of the same items at least so many of the rows are there that there may be.
 _SHARED: Final = 0.9
 # A longer list of numbers is none of the scores of one answer's repetitions.
@@ -125,7 +123,10 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
                 return look, found
         # Rows that hold no scores may hold votes.
         votes = self.assigned(msgspec.structs.replace(asked, question="arena")) if given is None else found
-        return (look, found) if votes[0].lacks else (self, votes)
+        roles = dict(option.split("=", 1) for option in votes[0].options)
+        names = [as_text(row.get(roles.get("model_a", ""))) for row in self.records]
+        meet = 3 * len({*names}) <= len(names)  # what is answered in a row alone is no system
+        return (self, votes) if meet and not votes[0].lacks else (look, found)
 
 
 def looks_at(head: Head, rows: str | None = None) -> list[Look]:
@@ -172,18 +173,17 @@ def looks_at(head: Head, rows: str | None = None) -> list[Look]:
 
 
 def _own(row: Record, path: str) -> Record:
-    """Return a row of a list without the numbers of what holds the list, which are scores of that, or settings.
+    """Return a row of a list without the scores and counts of what holds the list.
 
-    >>> _own({"runs.model": "m", "runs.seed": 1, "runs.mean": 0.4, "id": "q1", "ok": 1}, "runs.results")
+    >>> _own({"runs.model": "m", "runs.seed": 1, "runs.accuracy": 0.4, "id": "q1", "ok": 1}, "runs.results")
     {'runs.model': 'm', 'runs.seed': 1, 'id': 'q1', 'ok': 1}
     """
     top, inside, _ = path.partition(".")
-    above = [
-        name for name in row if inside and name.startswith(f"{top}.") and isinstance(row[name], bool | int | float)
-    ]
-    roles = [ROLES[name] for name in ("item", "model", "trial", "task", "variant")]
-    facts = [name for name in above if not any(role.weight(words_of(name.rpartition(".")[2])) for role in roles)]
-    return {name: value for name, value in row.items() if name not in facts}
+    above = [SampledColumn(name, [row]) for name in row if inside and name.startswith(f"{top}.")]
+    above = [column for column in above if column.numbers]
+    counts = RIGHTS | TOTALS
+    sums = {c.name for c in above if c.named("score") or counts & {*words_of(c.name.rpartition(".")[2]).split("_")}}
+    return {name: value for name, value in row.items() if name not in sums}
 
 
 def _sharing(rows: Sequence[Record]) -> frozenset[str]:
@@ -374,19 +374,18 @@ def how_to_map(
     if losses and (offer := metric_offered(look, asked)):
         return f"It has {held}, and {_unlike_scores(columns)}; {offer}"
     # An overview asks about one system or several, as the data have them: its third line is of several.
-    several = [fit for fit in found[2:] if fit.n_systems > 1 and fit.weight >= found[0].weight - _NEAR]
-    found[2:] = several[:1] if asked.question == "overview" else found[2:]
+    several = look.assigned(msgspec.structs.replace(asked, question="leaderboard"), given)[:1]
+    several = [fit for fit in several if fit.n_systems > 1 and asked.question == "overview"]
+    found[2:] = several or found[2:]
     rows = [f"rows={look.rows}"] if look.rows and not (given and given.rows) else []
     whole = [[*rows, *each.options] for each in found if not each.lacks]
     # Another list may be the one that is meant.
-    inside = [[f"rows={other.rows}", *best.options] for other, (best, *_) in others if not best.lacks]
+    inside = [[f"rows={other.rows}", *best.options] for other, (best, *_) in others if best.is_sure]
     whole[1:1] = inside[: bool(rows)]
     maps = [(given or ColumnMap()).overlaid(ColumnMap.from_options(options)) for options in whole[:_TRIED]]
     faults = [fault(map_) for map_ in maps]
-    lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][
-        : 3 if asked.question == "overview" else 2
-    ]
-    shown = [*map(as_options, lines)]
+    lines = [options for options, wrong in zip(whole, faults, strict=False) if not wrong][: 2 + len(several)]
+    shown = [*dict.fromkeys(map(as_options, lines))]
     if board is not None and not look.rows and given is None:
         pairs = (option.partition("=") for option in board.options)
         parts = [Option("map", column, of=name) for name, _, column in pairs]

@@ -17,7 +17,7 @@ import polars as pl
 from msgspec import structs
 
 from evalstats.errors import LINE, InputError, Option, UnreadableFileError
-from evalstats.grammar import comma_list
+from evalstats.grammar import comma_list, on_one_line
 from evalstats.loaders.base import (
     ANY_FAULT,
     Head,
@@ -651,7 +651,7 @@ def _reasons(faults: Iterable[Problem]) -> str:
         paths.setdefault(each.message, []).append(each.path)
     told, offered = list[str](), list[str]()
     for why, files in paths.items():
-        text, *lines = f"{comma_list(files, 2)}: {why}".split(LINE)
+        text, *lines = f"{comma_list(map(on_one_line, files), 2)}: {why}".split(LINE)
         if lines and not offered:
             offered = [LINE.join([text, *lines])]
         else:

@@ -312,9 +312,7 @@ def plain(name: str) -> str:
 # What is called so is a score beside others.
 CALLED: Final = 0.67
 # Also a name in camel case has words.
-_CASED: Final = re.compile(
-    r"(?<=[a-z0-9])(?=[A-Z])(?!(?:(?<=\b[a-z])|(?<=_[a-z]))[A-Z]{2})|(?<=[A-Z])(?=[A-Z][a-z])"  # but one in nDCG and mAP
-)
+_CASED: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 IN_PARENTHESES: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
 _FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)(?=_|$)|_(?:mean|avg|average)$")
 _WORD: Final = re.compile(r"[^_\-./ ]+")
@@ -337,6 +335,7 @@ def words_of(name: str) -> str:
     ... )
     ('hit_id', 'rating', 'is_correct', 'recall', 'ndcg')
     """
+    name = name.replace("nDCG", "NDCG")
     return plain(_FIRST_OF.sub("", _CASED.sub("_", IN_PARENTHESES.sub("", name) or name)))
 
 

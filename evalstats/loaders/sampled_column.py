@@ -183,7 +183,11 @@ class SampledColumn:
         holder, _, own = self.name.rpartition(".")
         if role != "score" or weight or words_of(holder.rpartition(".")[2]).split("_")[-1] not in {"scores", "metrics"}:
             return weight
-        return ENDING * ROLES["score"].never.isdisjoint(words_of(own).split("_"))
+        # How many were looked at stands among metrics, too: `metrics.k`.
+        barred = (
+            not ROLES["score"].never.isdisjoint(words_of(own).split("_")) or ROLES["trial"].weight(words_of(own)) > 0
+        )
+        return ENDING * (not barred)
 
     @cached_property
     def as_item(self) -> float:
@@ -228,9 +232,6 @@ class SampledColumn:
         barred = self.is_barred
         # A column that numbers the rows, or is the same in all, measures nothing: each call of a judge was a success.
         same = len(self.values) > 2 and len(self.levels) == 1
-        # What stands among metrics with one number in all rows says how they were taken: `metrics.k`.
-        if same and self.numbers and self.numbers[0] not in {0.0, 1.0} and not ROLES["score"].weight(self.words):
-            named = 0.0
         if same and "." in self.name and self.words.endswith(("_success", "_ok")):
             return 0.3
         if not self.numbers:  # words for right and wrong, yes and no, percentages

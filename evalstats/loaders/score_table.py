@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final, cast
 
 from evalstats.errors import InputError, Option, UnreadableFileError, together
-from evalstats.grammar import comma_list
+from evalstats.grammar import comma_list, on_one_line
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.binder import assigned
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, oriented, parquet_blocks
@@ -37,7 +37,7 @@ from evalstats.loaders.published_columns import (
     published_in,
 )
 from evalstats.loaders.published_numbers import LEVEL, PublishedRows, between, certainty_in
-from evalstats.loaders.roles import ROLES, are_sides, is_called_score, names_a_model, plain
+from evalstats.loaders.roles import ROLES, SURE, are_sides, is_called_score, names_a_model, plain
 from evalstats.loaders.rows import Row
 from evalstats.loaders.sampled_column import Record, SampledColumn
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, day_of, dicts
@@ -53,6 +53,8 @@ _LEVEL_IN = re.compile(r"(?<!\d)[89]\d(?!\d)")
 # So many names are shown.
 _FEW: Final = 3
 # What may hold an object for each system is called so.
+# A mean as it is written down differs from the mean by less.
+_ROUNDED: Final = 5e-5
 _HOLDERS: Final = SUMMARISED.union(ROLES["model"].names) - {"prompt", "system_prompt"}
 # Factors may not bear the names of standard columns.
 _OWN: Final = frozenset(column_names("aggregates"))
@@ -181,8 +183,8 @@ def board_in(document: object) -> Sequence[Record]:
             fits = are_averages([*rows.values()])
         if len(rows) > 1 and fits:
             return [{"model": whose, **row} for whose, row in rows.items()]
-        if holds_systems(name) and (board := _listed(dicts(members[name]))):
-            return board
+    if board := _listed(members):
+        return board
     # Two groups of a test, among what was tested of them.
     alike: dict[tuple[str, ...], list[str]] = {}
     for name, row in inner.items():
@@ -208,7 +210,7 @@ def board_in(document: object) -> Sequence[Record]:
     }
     texts = any(isinstance(value, str) and len(value) > MAX_FACTOR_CHARS // 4 for value in whole.values())
     rows = any(as_dict(each) for value in whole.values() for each in as_list(value))
-    rows |= len(oriented(document) or ()) > MANY_ITEMS  # and no two tags beside two names
+    rows |= _sum_up(kept.values(), oriented(document) or ())
     # One score is enough where nothing but numbers stands beside it.
     least = 1 if all(type(value) in {int, float} for value in whole.values()) else 2
     several = sum(map(is_called_score, kept)) >= least and any(isinstance(value, float) for value in kept.values())
@@ -218,19 +220,43 @@ def board_in(document: object) -> Sequence[Record]:
     return [{**({"model": members[model]} if model else {}), **kept}]
 
 
-def _listed(rows: Iterable[Mapping[str, object]]) -> list[Record]:
-    """Return what is called a score in a list of systems, each of a name of its own."""
+def _sum_up(numbers: Iterable[object], rows: Sequence[Record]) -> bool:
+    """Whether one of some numbers is the mean of a column of rows, or rows hold answers beside what is right.
+
+    >>> (
+    ...     _sum_up([0.5], [{"loss": 0.9, "hit": 1}, {"loss": 0.1, "hit": 0}]),
+    ...     _sum_up([0.7], [{"recall": 0.9}, {"recall": 0.1}]),
+    ... )
+    (True, False)
+    """
+    columns = [SampledColumn(name, rows) for name in (rows[0] if rows else ())]
+    means = [sum(c.numbers) / len(rows) for c in columns if len(c.numbers) == len(rows)]
+    near = any(abs(mean - number) < _ROUNDED for mean in means for number in numbers if isinstance(number, int | float))
+    return near or bool(made_of_two(columns))
+
+
+def _listed(members: Mapping[str, object]) -> list[Record]:
+    """Return the numbers of systems in the one list of a document that is called as they are, each with a name of its own."""
+    lists = [(name, rows) for name, value in members.items() if (rows := [*dicts(value)])]
+    if len(lists) != 1:
+        return []
+    (name, rows) = lists[0]
+    words = plain(name).removesuffix("s")
+    if any(map(as_dict, members.values())) or "_" in words or ROLES["model"].weight(words) < SURE:
+        return []
     listed = [flat(flat(dict(row))) for row in rows]
-    for who in ("name", "model", "id"):
-        board: list[Record] = [
-            {"model": row.get(who)}
-            | {n: v for n, v in row.items() if type(v) in {int, float} and is_called_score(n.rpartition(".")[2])}
-            for row in listed
-        ]
-        names = {row["model"] for row in board if isinstance(row["model"], str)}
-        if len(names) == len(listed) > 1 and all(len(row) > 1 for row in board):
-            return board
-    return []
+    inside = {key for row in listed for value in row.values() for each in as_list(value) for key in as_dict(each)}
+    who = next((name for name in ("model", "name", "id") if any(name in row for row in listed)), "")
+    names = {row[who] for row in listed if isinstance(row.get(who), str)}
+    # Each with items of its own is no summary.
+    if len(names) != len(listed) or len(names) < 2 or any(ROLES["item"].weight(plain(key)) for key in inside):
+        return []
+    board: list[Record] = [
+        {"model": row.get(who), **{name: cell for name, cell in row.items() if type(cell) in {int, float}}}
+        for row in listed
+    ]
+    scored = all(any(is_called_score(name.rpartition(".")[2]) for name in row) for row in board)
+    return board if scored else []
 
 
 def holds_systems(name: str) -> bool:
@@ -463,7 +489,7 @@ def _assumed(roles: PublishedColumns, numbers: PublishedRows, records: Sequence[
     unitless = sorted({str(row["metric"]) for row in numbers.rows if row["unit"] is None})
     notes: list[str] = []
     if unitless:
-        notes.append(f"no unit (share, percent, rating) is given for {comma_list(unitless, _FEW)}")
+        notes.append(f"no unit (share, percent, rating) is given for {comma_list(map(on_one_line, unitless), _FEW)}")
     named = [name for m in roles.metrics for name in (m.column, m.error, m.interval) if name]
     cells = {name: [as_text(row.get(name)) or "" for row in records] for name in named}
     signed = [m for m in roles.metrics for name in (m.column, m.error) if name and "±" in "".join([name, *cells[name]])]

@@ -1,5 +1,6 @@
 """A table of anybody's own: CSV, TSV, JSON Lines, a JSON list of records, or Parquet, one score or several a row."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +23,7 @@ from evalstats.loaders.expressions import computed, may_compute
 from evalstats.loaders.files import HEAD_BYTES
 from evalstats.loaders.layout import Contents
 from evalstats.loaders.look import found_in, how_to_map, looks_at
+from evalstats.loaders.roles import words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, SampledColumn, is_called_like_nothing, is_rated
 from evalstats.loaders.tidy import Tidier
 from evalstats.loaders.values import as_number, as_text, text_of
@@ -212,7 +214,9 @@ def _further_scores(head: Head, map_: ColumnMap, binding: Binding) -> list[str]:
     """Return the factors that look like scores that nobody named, beside scores by name."""
     if None in binding.scores or map_.across or map_.makes("item") or map_.rows is not None:
         return []
-    if not (names := [name for name in binding.factors.values() if is_called_like_nothing(name)]):
+    first = Counter(words_of(metric or "").split("_")[0] for metric in binding.scores)
+    factors = binding.factors.values()
+    if not (names := [n for n in factors if is_called_like_nothing(n) or first[words_of(n).split("_")[0]] > 1]):
         return []
     records = looks_at(head)[0].records
     item = SampledColumn(_source(map_, "item"), records)

@@ -561,8 +561,9 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
     message = f"{count} no known score in {source!r} ({what}); "
     # A word among many numbers is no step of their scale.
     known = labels.filter(~unknown).drop_nulls()
-    graded = known.n_unique() > 2 and not numbers_of(known)[1].any()
-    meant = [label for label in seen if not (graded or _tells_of_no_result(label))]
+    number, unread = numbers_of(known)
+    graded = known.n_unique() > 2 and not unread.any() and bool((number % 1 == 0).all())
+    meant = [each for each in seen if not (_tells_of_no_result(each) or (graded and each.replace(" ", "").isalpha()))]
     if percent_score(first) is not None:
         remedy = f"for percentages say {Option('map', 'percent', of='scale')}, or take the signs off"
     elif all(map(has_decimal_comma, seen)):

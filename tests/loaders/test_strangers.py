@@ -886,7 +886,7 @@ def test_a_list_of_models_holds_systems_and_no_items(tmp_path: Path) -> None:
     assert data.aggregates.sort("model").select("model", "estimate").row(0) == ("m-0", 60.5)
 
 
-def test_sisters_of_scores_are_metrics_or_named_where_each_item_has_one_row(tmp_path: Path) -> None:
+def test_sisters_of_scores_are_named_where_each_item_has_one_row(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(
         "\n".join(
@@ -896,7 +896,9 @@ def test_sisters_of_scores_are_metrics_or_named_where_each_item_has_one_row(tmp_
             ]
         )
     )
-    assert {*read(path).outcomes["metric"]} == {"label_accuracy", "label_relevance", "label_bias_discrimination"}
+    data = read(path)
+    assert {*data.outcomes["metric"]} == {"label_accuracy", "label_relevance"}
+    assert "label_bias_discrimination is kept as no metric" in told(data)
     path.write_text(
         "\n".join(
             [

@@ -382,7 +382,7 @@ def test_the_kind_of_a_metric(csv: Any, scores: str, options: list[str], expecte
     text = NAMED + "".join(f"{item},m,{score}\n" for item, score in enumerate(scores.split()))
     data = csv(text, *options)
     assert data.metrics.select("kind", "low", "high", "unit").row(0) == expected
-    assert ("if there are bounds, declare them: --map scale=percent" in notes(data)) == (expected[0] == "continuous")
+    assert ("their scale is not known" in notes(data)) == (expected[0] == "continuous")
 
 
 def test_percent_stays_percent(csv: Any) -> None:

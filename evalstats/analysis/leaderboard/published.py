@@ -54,10 +54,10 @@ _INDEPENDENT = "The scores are treated as independent, so fewer ranks look certa
 
 
 def _needed() -> str:
+    errors, behind, score = (Option("map", blank="COLUMN", of=name) for name in ("std_error", "n", "score"))
     return (
-        "Ranks need two or more: name a column of standard errors or, of shares, of how many answers each is a share: "
-        f"{Option('map', blank='COLUMN', of='std_error')} or {Option('map', blank='COLUMN', of='n')} (with "
-        f"{Option('map', blank='COLUMN', of='score')} where there are several scores); or give the scores of single items"
+        f"Ranks need two or more: name the column of standard errors ({errors}), or of how many answers stand behind each share "
+        f"({behind}), with {score} where there are several scores; or give the scores of single items"
     )
 
 

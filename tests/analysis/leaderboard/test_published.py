@@ -179,10 +179,10 @@ def test_the_standard_errors_of_shares_are_taken_from_their_n() -> None:
     assert far.row("m0").conf_high == 1.0
     assert far.pairs[0].conf_high == 1.0
     # Points of no known range vary as they like.
-    with pytest.raises(CannotAnswerError, match="of shares n is enough"):
+    with pytest.raises(CannotAnswerError, match="how many answers stand behind each share"):
         leaderboard(published([10.0, 20.0], [None, None], n=[100, 100]))
     # A rating below 1 among others above it is no share.
-    with pytest.raises(CannotAnswerError, match="of shares n is enough"):
+    with pytest.raises(CannotAnswerError, match="how many answers stand behind each share"):
         leaderboard(published([0.9, 0.4, 35.2, 61.0], [None] * 4, n=[500] * 4))
 
 
@@ -208,7 +208,9 @@ def test_a_model_without_a_standard_error_has_no_rank() -> None:
 
 
 def test_no_standard_errors_at_all_are_refused() -> None:
-    with pytest.raises(CannotAnswerError, match=r"on board \(m2 3, m1 2, m0 1\), none of .* a column std_error"):
+    with pytest.raises(
+        CannotAnswerError, match=r"on board \(m2 3, m1 2, m0 1\), none of .* the column of standard errors"
+    ):
         leaderboard(published([1.0, 2.0, 3.0], [None, None, None]))
 
 
