@@ -37,7 +37,7 @@ from evalstats.loaders.published_columns import (
     published_in,
 )
 from evalstats.loaders.published_numbers import LEVEL, PublishedRows, between, certainty_in
-from evalstats.loaders.roles import ROLES, SURE, are_sides, is_called_score, names_a_model, plain
+from evalstats.loaders.roles import CALLED, ROLES, SURE, are_sides, is_called_score, names_a_model, plain
 from evalstats.loaders.rows import Row
 from evalstats.loaders.sampled_column import Record, SampledColumn
 from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, day_of, dicts
@@ -249,7 +249,7 @@ def _listed(members: Mapping[str, object]) -> list[Record]:
     who = next((name for name in ("model", "name", "id") if any(name in row for row in listed)), "")
     names = {row[who] for row in listed if isinstance(row.get(who), str)}
     # Each with items of its own is no summary.
-    if len(names) != len(listed) or len(names) < 2 or any(ROLES["item"].weight(plain(key)) for key in inside):
+    if len(names) != len(listed) or len(names) < 2 or any(ROLES["item"].weight(plain(key)) >= CALLED for key in inside):
         return []
     board: list[Record] = [
         {"model": row.get(who), **{name: cell for name, cell in row.items() if type(cell) in {int, float}}}

@@ -20,6 +20,7 @@ from tests.loaders.trees import everything_said as told
 from tests.loaders.trees import offered, to_copy
 
 SIDES = ("gpt-4o", "claude-3")
+ROWS = [{"id": f"q{k}", "model": side, "correct": k % 2} for k in range(3) for side in SIDES]
 
 
 def table(path: Path, columns: str, n: int = 12) -> Path:
@@ -965,3 +966,49 @@ def test_a_blank_group_of_scores_leaves_out_none(tmp_path: Path) -> None:
     ]
     path.write_text("\n".join(lines))
     assert "judge_decision" in set(read(path).outcomes["metric"])
+
+
+@pytest.mark.parametrize(
+    ("document", "n_items"),
+    [
+        # A summary of models beside the rows that it sums up, or of systems with items of their own, is no board.
+        ({"models": [{"name": m, "score": 0.5} for m in SIDES], "results": ROWS}, 6),
+        ({"experiments": [{"id": f"q{k}", "model": "gpt-4o", "score": k / 4} for k in range(4)]}, 4),
+        ({"run": {"results": ROWS}, "tags": ["a", "b"], "datasets": ["x", "y"]}, 6),
+        ({"models": [{"name": m, "score": 0.5 + k / 10, "stderr": 0.02} for k, m in enumerate(SIDES)]}, 0),
+        # Points of a curve are no items.
+        ({"accuracy": 0.8, "auc": 0.7, "precision": [0.4, 0.5, 0.6, 0.7, 0.9], "recall": [0.9, 0.8, 0.7, 0.6, 0.4]}, 0),
+    ],
+)  # fmt: skip
+def test_summaries_and_settings_beside_rows_hide_none(
+    document: dict[str, object], n_items: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(document))
+    data = read(path)
+    assert data.outcomes.height == n_items
+    assert data.aggregates.is_empty() is bool(n_items)
+    if "stderr" in path.read_text():
+        assert data.aggregates["std_error"].to_list() == [0.02, 0.02]
+
+
+@pytest.mark.parametrize(
+    ("columns", "row", "metrics", "systems"),
+    [
+        ("id,gpt4_score,claude_score,max_score", "{0},{1},{2},5", "score", "claude_score gpt4_score"),
+        ("id,old_score,new_score,max_score", "{0},{1},{2},10", "score", "new_score old_score"),
+        ("id,answer_relevance,answer_correctness,answer_category", "{0},{1},{2},{3}", "answer_correctness answer_relevance", "t"),
+        ("pID,model,correct", "{0},m,{4}", "correct", "m"),
+        ("id,relevance_score,clarity_score", "{0},0.{1},0.{2}", "clarity_score relevance_score", "t"),
+    ],
+)  # fmt: skip
+def test_limits_and_facts_beside_scores_are_neither_systems_nor_metrics(
+    columns: str, row: str, metrics: str, systems: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.csv"
+    rows = [row.format(k, k % 5 + 1, (k + 2) % 5 + 1, k % 3 + 1, k % 2) for k in range(20)]
+    path.write_text("\n".join([columns, *rows]))
+    for question in ("", "overview"):
+        outcomes = read(path, question=question).outcomes
+        assert sorted({*outcomes["metric"]}) == metrics.split()
+        assert sorted({*outcomes["system"]}) == systems.split()
