@@ -113,5 +113,5 @@ def test_columns_of_votes_may_be_named_as_those_of_any_table():
     assert data.problems == ()
     called = {"model_a": frame["left"], "model_b": frame["right"], "winner": frame["won"]}
     assert es.from_frame(called).problems == ()
-    with pytest.raises(InputError, match="there is no column 'winner'"):
+    with pytest.raises(InputError, match="no column is called winner"):
         es.from_frame(frame, model_a="left", model_b="right")
