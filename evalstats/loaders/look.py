@@ -374,8 +374,9 @@ def how_to_map(
     if losses and (offer := metric_offered(look, asked)):
         return f"It has {held}, and {_unlike_scores(columns)}; {offer}"
     # An overview asks about one system or several, as the data have them: its third line is of several.
-    several = look.assigned(msgspec.structs.replace(asked, question="leaderboard"), given)[:1]
-    several = [fit for fit in several if fit.n_systems > 1 and asked.question == "overview"]
+    comparing = msgspec.structs.replace(asked, question="leaderboard")
+    several = look.assigned(comparing, given)[:1] if asked.question == "overview" else []
+    several = [fit for fit in several if fit.n_systems > 1]
     found[2:] = several or found[2:]
     rows = [f"rows={look.rows}"] if look.rows and not (given and given.rows) else []
     whole = [[*rows, *each.options] for each in found if not each.lacks]

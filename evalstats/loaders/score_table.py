@@ -52,9 +52,9 @@ _CELL_CHARS: Final = 16
 _LEVEL_IN = re.compile(r"(?<!\d)[89]\d(?!\d)")
 # So many names are shown.
 _FEW: Final = 3
-# What may hold an object for each system is called so.
 # A mean as it is written down differs from the mean by less.
 _ROUNDED: Final = 5e-5
+# What may hold an object for each system is called so.
 _HOLDERS: Final = SUMMARISED.union(ROLES["model"].names) - {"prompt", "system_prompt"}
 # Factors may not bear the names of standard columns.
 _OWN: Final = frozenset(column_names("aggregates"))

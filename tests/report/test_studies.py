@@ -5,10 +5,10 @@ import io
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
@@ -54,23 +54,7 @@ def computed(study: str) -> dict[str, Any]:
         return run_page(study)[1]
 
 
-@cache
-def made(study: str) -> tuple[str, dict[str, Any]]:
-    """The page of a study, and the names that its cells gave."""
-    given: list[dict[str, Any]] = []
-
-    def run(code: str, names: dict[str, Any]) -> None:
-        given.append(names)
-        exec(code, names)  # noqa: S102 - a page that ships with evalstats
-
-    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
-        patch.setattr("evalstats.report.engine.exec", run, raising=False)
-        (path,) = report(study, Path(folder) / "page.html", engine="embedded")
-        return path.read_text("utf-8"), given[0]
-
-
-def names(study: str) -> dict[str, Any]:
-    return made(study)[1]
+names = cache(computed)
 
 
 @pytest.fixture(scope="module", params=STUDIES)
@@ -79,8 +63,19 @@ def study(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def rendered(study: str) -> str:
-    return made(study)[0]
+def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """The page of a study, rendered once."""
+
+    def page(study: str) -> str:
+        (path,) = report(study, tmp_path_factory.mktemp(study) / "page.html", engine="embedded")
+        return path.read_text("utf-8")
+
+    return cache(page)
+
+
+@pytest.fixture(scope="module")
+def rendered(study: str, page_of: Callable[[str], str]) -> str:
+    return page_of(study)
 
 
 def test_what_was_found_comes_before_how(study: str, rendered: str) -> None:
@@ -114,8 +109,8 @@ def test_the_pdf_says_the_same(study: str, tmp_path: Path, pdf_text: Any) -> Non
 # Error rates
 
 
-def test_every_stored_question_has_its_place_and_all_its_rates() -> None:
-    outline = Outline(made("validation")[0])
+def test_every_stored_question_has_its_place_and_all_its_rates(page_of: Callable[[str], str]) -> None:
+    outline = Outline(page_of("validation"))
     links = {each["download"]: each["href"] or "" for _, each in outline.elements if each.get("download")}
     assert set(names("validation")["studies"]) == set(es.datasets.validation_names())
     for name, found in names("validation")["studies"].items():

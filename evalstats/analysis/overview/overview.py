@@ -124,9 +124,8 @@ def overview(
     -----
     Of each benchmark: `compare` of two systems (the baseline is the one called so, else the first by name),
     `leaderboard` of more, `score` of one and of published numbers; `scenarios` where there are two or more, `frontier` where
-    costs are known,
-    `contamination` where there is a column `split`, and `audit`. Of all the data: `arena` for votes, `gap` where lab
-    and live share models, `judges` for ratings, and where a system has runs on several days what has changed: if
+    costs are known, `contamination` where there is a column `split`, and `audit`. Of all the data: `arena` for votes, `gap`
+    where lab and live share models, `judges` for ratings, and where a system has runs on several days what has changed: if
     nothing has, the probability that any model is ever flagged is at most
     1 - conf_level, over all looks. At most six benchmarks are asked, those with the most rows.
 
