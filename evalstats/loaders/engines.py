@@ -8,7 +8,7 @@ from typing import Any, cast
 import narwhals as nw
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.schema.tables import as_polars
+from evalstats.schema.in_memory import as_polars
 from evalstats.table.merged import RemoteTable, remote_table
 
 ENGINES = ("polars", "duckdb", "spark")

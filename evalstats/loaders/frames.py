@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, cast
 
+import msgspec
 import polars as pl
 
 from evalstats.errors import InputError, Option, may_fit
@@ -23,13 +24,15 @@ from evalstats.loaders.expressions import computed
 from evalstats.loaders.look import Look, metric_offered
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
+from evalstats.loaders.score_table import LOADER as PUBLISHED
 from evalstats.loaders.table import LOADER as TABLE
-from evalstats.loaders.table import fitted, named_otherwise
+from evalstats.loaders.table import fitted, named_otherwise, watched
 from evalstats.loaders.tidy import MOST_KEYS, Tidier
 from evalstats.schema.columns import TableName, column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
+from evalstats.schema.in_memory import as_polars, as_table
 from evalstats.schema.names import name_of, names_of
-from evalstats.schema.tables import as_polars, check_table, frame_from_rows, levels_of
+from evalstats.schema.tables import check_table, frame_from_rows, levels_of
 
 _NAME = "frame"
 # What rows and the model are called where nothing else names them.
@@ -132,7 +135,7 @@ def from_frame(
         raise InputError(
             f"{of_file}={named[of_file]!r} is for files; a frame has none: give {of_file}='@NAME', or a column"
         )
-    table = _as_table(_with_index(frame, (*named.values(), *scores)))
+    table = as_polars(as_table(frame))
     facts = {"values": values, "metrics": metrics, "scale": scale, "repeats": repeats}
     facts |= {"dependence": [*names_of(dependence)], "unscored": as_codes(unscored)}
     map_ = frame_map(named, scores, table.columns, facts, higher_is_better=higher_is_better)
@@ -142,44 +145,52 @@ def from_frame(
     return data
 
 
-def found_columns(frame: object, names: Mapping[str, Collection[str]]) -> tuple[EvalData, str]:
+def found_columns(frame: object, names: Mapping[str, Collection[str]]) -> tuple[EvalData, str] | None:
     """Make `EvalData` of a table whose columns nobody named, and say which were taken for what.
 
-    A table of a known format, such as votes or a published leaderboard, is read as its file is, which needs no word. `names`
-    are those that a question uses, of "sides", "metrics" and "factors", and its own ("question"). Raises an `InputError` with
-    the calls that may fit where it is not sure which columns are item and score.
+    A dict that holds dicts is what a file of a known format holds; None for any other. A table of a known format, such as votes
+    or a published leaderboard, is read as its file is, which needs no word. `names` are those that a question uses, of "sides",
+    "metrics" and "factors", and its own ("question"). Raises an `InputError` with the calls that may fit where it is not sure
+    which columns are item and score.
     """
-    table = plain_table(frame)
+    document = cast("dict[str, object]", frame) if isinstance(frame, dict) else {}
+    table = (
+        document if any(isinstance(each, Mapping) for each in document.values()) else plain_table(cast("object", frame))
+    )
     if (known := of_known_format(table)) is not None:
         return known, ""
+    if isinstance(table, dict):
+        return None
     sides, metrics, factors = (frozenset(names.get(name, ())) for name in ("sides", "metrics", "factors"))
     asked = AskedNames(sides=sides, metrics=metrics, factors=factors, question=str(names.get("question", "")))
     return _completed(table, ColumnMap(), asked)
 
 
 def plain_table(frame: object) -> pl.DataFrame:
-    """Return a table as Polars holds it, with the named index of pandas, and without columns that are no results."""
-    table = (
-        frame
-        if type(frame).__module__.split(".")[0] != "pandas"
-        else _with_index(frame, cast("Any", frame).index.names)
-    )
-    table = _as_table(table)
+    """Return a table as Polars holds it, without columns that are no results."""
+    table = as_polars(frame)
     if not table.height:
         raise InputError("the table holds no rows")
     # Bytes and objects of Python are no results, and no JSON.
     return table.drop(name for name, dtype in table.schema.items() if _is_opaque(dtype))
 
 
-def of_known_format(table: pl.DataFrame) -> EvalData | None:
-    """Read a table as a file that holds it, if that is of a known format; None where it is a table of one's own."""
+def of_known_format(table: pl.DataFrame | dict[str, object]) -> EvalData | None:
+    """Read a table or an object as a file that holds it, if that is of a known format; None where it is a table of one's own."""
     with TemporaryDirectory() as folder:
-        path = Path(folder, f"{_CALLED}.jsonl")
-        table[thinned(range(table.height))].write_ndjson(path)
+        path = Path(folder, f"{_CALLED}.{'json' if isinstance(table, dict) else 'jsonl'}")
+        if isinstance(table, dict):
+            try:
+                path.write_bytes(msgspec.json.encode(table, enc_hook=lambda value: value.tolist()))
+            except (TypeError, ValueError, AttributeError, RecursionError):
+                return None  # no file of JSON holds it
+        else:
+            table[thinned(range(table.height))].write_ndjson(path)
         match, _ = sniffed(read_head(path))
-        if match is None or match[0] is TABLE:
+        if match is None or match[0] is TABLE or (isinstance(table, dict) and match[0] is PUBLISHED):
             return None
-        table.write_ndjson(path)
+        if not isinstance(table, dict):
+            table.write_ndjson(path)
         data = read_source(match[0], with_digest(Source(path=path)))
     told = tuple(replace(problem, path=_NAME) for problem in data.problems)
     return replace(data, runs=data.runs.with_columns(source=pl.lit(_NAME)), problems=told)
@@ -196,8 +207,9 @@ def _is_opaque(dtype: pl.DataType) -> bool:
 
 def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple[EvalData, str]:
     """Read a table by the columns that are named and those that are found, and say which these are."""
-    columns = table.columns
-    look = Look(columns=columns, records=[flat(row) for row in table[thinned(range(table.height))].to_dicts()])
+    records = [flat(row) for row in table[thinned(range(table.height))].to_dicts()]
+    columns = tuple(dict.fromkeys(name for row in records for name in row))
+    look = Look(columns=columns, records=records)
     found = map_ if {"model_a", "model_b"} <= {*map_.columns} else look.completed(map_, asked)
     if found is None:
         fits = look.assigned(asked, None if map_ == ColumnMap() else map_)
@@ -299,7 +311,7 @@ def tidy_frame(
     said = map_
     map_, add = computed(map_, block.frame.columns, called)
     (block,) = add([block])
-    survey = Survey(named=map_.named.union(named))
+    survey = Survey(watched=watched(map_), named=map_.named.union(named))
     survey.add(block)
     binding = fitted(map_, survey, merged=merged)
     digest = _digest(block.frame, binding, survey)
@@ -349,25 +361,6 @@ def tidy_frame(
         ),
     )
     return with_distinct_names(data)
-
-
-def _as_table(frame: object) -> pl.DataFrame:
-    try:
-        return as_polars(frame)
-    except (TypeError, ValueError, ImportError, NotImplementedError, pl.exceptions.PolarsError) as error:
-        raise InputError(
-            f"the frame cannot be read ({error}); a column of mixed types must be made text first"
-        ) from error
-
-
-def _with_index(frame: object, sources: Iterable[str | None]) -> object:
-    """Return a pandas table with the levels of its index as columns where one of them is named, else the table as it is."""
-    if type(frame).__module__.split(".")[0] != "pandas":
-        return frame
-    table = cast("Any", frame)
-    names: list[object] = list(table.index.names)
-    inside = [source for source in sources if source in names and source not in table.columns]
-    return table.reset_index(level=[name for name in names if name is not None]) if inside else frame
 
 
 def _digest(frame: pl.DataFrame, binding: Binding, survey: Survey) -> str:

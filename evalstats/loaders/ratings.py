@@ -33,8 +33,9 @@ from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word
 from evalstats.loaders.voted_columns import votes_in
 from evalstats.schema.columns import KEYS, is_answer
 from evalstats.schema.data import EvalData
+from evalstats.schema.in_memory import as_polars
 from evalstats.schema.names import names_of
-from evalstats.schema.tables import as_polars, check_table, levels_of
+from evalstats.schema.tables import check_table, levels_of
 
 # What these hold are names, also where all are digits: "007" is not 7.
 _NAMES = frozenset({"task", "item", "variant", "model", "run", "rater"})

@@ -103,10 +103,7 @@ class TableLoader(SingleFileLoader):
             names = {name for block in islice(raw(), 1) for name in block.frame.columns}
             map_, add = computed(map_, names, source.called)
             table = structs.replace(table, blocks=lambda: add(raw()))
-        # What stands together tells whether a column is what it is called.
-        pairs = (("item", "system"), ("model", "run"), ("benchmark", "run"))
-        watched = tuple((_source(map_, first), second) for first, second in pairs)
-        survey, blocks = surveyed(table, watched, {*self.asked.factors, *self.where, *map_.named})
+        survey, blocks = surveyed(table, watched(map_), {*self.asked.factors, *self.where, *map_.named})
         table.left_out.check(source.path, survey.n_rows)
         if survey.n_rows == 0:
             raise UnreadableFileError(f"{source.path}: holds no rows")
@@ -256,6 +253,12 @@ def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None, merged:
         if why and name in survey.columns:
             unfit.setdefault(name, why)
     return bind(map_, survey.columns, model=model, unfit=unfit)
+
+
+def watched(map_: ColumnMap) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of columns that tell by what stands together whether the second is what it is called."""
+    pairs = (("item", "system"), ("model", "run"), ("benchmark", "run"))
+    return tuple((_source(map_, first), second) for first, second in pairs)
 
 
 def _source(map_: ColumnMap, name: str) -> str:

@@ -15,11 +15,10 @@ from evalstats.errors import CannotAnswerError, InputError, warn
 from evalstats.grammar import comma_list, plural
 from evalstats.record import record
 from evalstats.schema.columns import HELPER, KEYS, STATUSES, TABLES, Presumed, TableName, is_shared_by_name
+from evalstats.schema.in_memory import are_tables, as_polars, as_table
 from evalstats.schema.metrics import one_definition, with_facts
 from evalstats.schema.names import lookalike_note, lookalikes, names_of, renamed, spelled_out
 from evalstats.schema.tables import (
-    as_polars,
-    as_table,
     check_table,
     combinations_in,
     concat_tables,
@@ -37,6 +36,7 @@ _NO_LEVELS: Final = pl.Series([], dtype=pl.String)
 _NO_GROUPS = frozenset({"run", "model", "system", "score", "value_raw", "locator", "link", "trial", "status"})
 # A table of published numbers has these, and a standard error or an interval where ranks are wanted.
 _PUBLISHED = frozenset({"model", "estimate"})
+_OUTCOMES = frozenset(column.name for column in TABLES["outcomes"] if column.required and column.fill is None)
 _MODEL_COLUMNS: dict[TableName, tuple[str, ...]] = {
     "outcomes": ("model", "system"),
     "aggregates": ("model",),
@@ -306,35 +306,39 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
     """Return `data` as it is; a table (pandas, Polars, pyarrow, DuckDB, a dict of columns, a list of dicts) as `EvalData`.
 
     A path is read, as a file, folder or store, and a warning holds what its reader has to say. A list of paths is all of them
-    together, a dict of paths one system each, which its names are; what `evalstats.read` gives may stand in a path's place. A
-    list, an array or a series of numbers is the scores of one system.
+    together, a dict of paths or tables one system each, which its names are; what `evalstats.read` gives may stand in a path's
+    place. A list, an array or a series of numbers is the scores of one system.
     A table with the columns model and estimate, and without items or scores, holds published numbers; any other outcomes, of
     which item, score and model are enough. Where they are called otherwise, columns are found as those of a file are, with the
     help of the `names` that the question uses (`evalstats.options.asked_names`), and a warning says which.
     """
     if isinstance(data, EvalData):
         return data
-    if FIND_COLUMNS and isinstance(data, str | Path):
-        return _told(FIND_COLUMNS[0](data, names or {}))
     held: Any = data
-    if isinstance(data, Mapping) and _are_of_files([*held.values()]):
+    several: list[object] = [*held.values()] if isinstance(data, Mapping) else []
+    may_be_document = any(isinstance(each, Mapping) for each in several)
+    by_loaders = FIND_COLUMNS and (isinstance(data, str | Path) or may_be_document)
+    if by_loaders and (found := FIND_COLUMNS[0](held, names or {})) is not None:
+        return _told(found)
+    if _are_of_files(several) or are_tables(several):
         return combine(_one_system(as_data(each, names), str(name)) for name, each in held.items())
     if isinstance(data, list | tuple):
         if not data:
             raise InputError("the list is empty; give paths of result files, folders or a store, or rows of a table")
         if _are_of_files([*held]):
             return combine(as_data(each, names) for each in held)
-    frame = as_polars(data := as_table(held))
+    frame = as_polars(as_table(held))
     if set(frame.columns) >= _PUBLISHED and not {"item", "score"} & set(frame.columns):
         named = {"benchmark": "published", "metric": "score"}
         keys = [pl.lit(word).alias(name) for name, word in named.items() if name not in frame.columns]
         return _told_apart(EvalData(aggregates=check_table(frame.with_columns(keys), "aggregates")))
-    if "run" in frame.columns:
+    if {*frame.columns} >= _OUTCOMES:
         return _told_apart(EvalData(outcomes=check_table(frame, "outcomes")))
     complete = {"item", "score"} <= {*frame.columns} and {"model", "system"} & {*frame.columns} and _is_plain(frame)
     keys = [name for name in ("model", "system", *KEYS["outcomes"]) if name in frame.columns]
-    if FIND_COLUMNS and not (complete and frame.select(keys).n_unique() == frame.height):
-        return _told(FIND_COLUMNS[0](data, names or {}))
+    is_tidy = complete and frame.select(keys).n_unique() == frame.height
+    if FIND_COLUMNS and not is_tidy and (found := FIND_COLUMNS[0](frame, names or {})) is not None:
+        return _told(found)
     outcomes = check_table(_completed(frame), "outcomes")
     presumed = Presumed(name for name in outcomes.columns if name in frame.columns and is_shared_by_name(name))
     presumed.add(outcomes)
@@ -374,9 +378,9 @@ def _is_plain(frame: pl.DataFrame) -> bool:
     return frame["score"].dtype != pl.String and bool(words.is_in(list(STATUSES)).all())
 
 
-# What reads a path, and finds the columns of a table whose names are not the glossary's; `evalstats` puts it here, since only
-# loaders know how.
-FIND_COLUMNS: list[Callable[[object, Mapping[str, Collection[str]]], tuple[EvalData, str]]] = []
+# What reads a path, or the object that a file of a known format holds (None for any other object), and finds the columns of a
+# table whose names are not the glossary's; `evalstats` puts it here, since only loaders know how.
+FIND_COLUMNS: list[Callable[[object, Mapping[str, Collection[str]]], tuple[EvalData, str] | None]] = []
 # What makes one of the data of two paths, and names both sides; from there as well.
 AS_SIDES: list[Callable[[Sequence[Path], Sequence[EvalData]], tuple[EvalData, tuple[str, str]]]] = []
 

@@ -6,11 +6,9 @@ looks at: each check first asks what a column knows cheaply (its nulls, sum, end
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain, pairwise
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +19,7 @@ from polars.selectors import by_name
 from evalstats.errors import InputError
 from evalstats.grammar import comma_list
 from evalstats.schema.columns import KEYS, TABLES, GlossaryColumn, TableName, column_names, schema_of
+from evalstats.schema.in_memory import as_polars
 
 # Factors are kept in one of these dtypes; anything else becomes text.
 _FACTOR_DTYPES = (pl.String, pl.Boolean, pl.Int64, pl.Float64)
@@ -31,79 +30,6 @@ HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 MILLISECONDS_FROM = 1e11  # seconds reach this in the year 5138, milliseconds reached it in 1973
 # Each unit reaches its limit when the next finer one has passed it for 50 years: (limit, microseconds in the unit).
 _UNITS = ((MILLISECONDS_FROM, 1e6), (1e14, 1e3), (1e17, 1.0))
-
-
-def as_table(scores: object) -> Any:
-    """Return scores alone, a list, an array or a series of numbers, as the column of a table; anything else as it is.
-
-    >>> as_table([1, 0, None]).columns, as_table([{"score": 1}])
-    (['score'], [{'score': 1}])
-    """
-    values = cast("Any", scores)
-    if hasattr(values, "to_frame") and not hasattr(values, "columns"):
-        return values.to_frame("score")
-    listed: list[object] = values if isinstance(scores, list) else []
-    if (listed and all(isinstance(each, int | float | None) for each in listed)) or getattr(values, "ndim", 2) == 1:
-        return pl.DataFrame({"score": values}, strict=False)
-    return values
-
-
-def as_polars(frame: object) -> pl.DataFrame:
-    """Return any dataframe (pandas, pyarrow, DuckDB relation, Polars, lazy or not) or list of dicts as a Polars frame.
-
-    Tables in a dict are those of one model each, which their names are.
-
-    >>> as_polars({"old": {"id": [1], "ok": [1]}, "new": {"id": [1], "ok": [0]}}).rows()
-    [(1, 1, 'old'), (1, 0, 'new')]
-    """
-    kind = type(frame)
-    if isinstance(frame, pl.DataFrame):
-        return frame
-    if isinstance(frame, Mapping):
-        named = cast("Mapping[str, Any]", frame)
-        if named and all(isinstance(each, Mapping) or hasattr(each, "columns") for each in named.values()):
-            tables = {str(name): as_polars(each) for name, each in named.items()}
-            several = [
-                name for name, each in tables.items() if "model" in each.columns and each["model"].n_unique() > 1
-            ]
-            if several:
-                raise InputError(
-                    f"the table {several[0]!r} has several models of its own; give one table with all of them"
-                )
-            own = [each.with_columns(model=pl.lit(name)) for name, each in tables.items()]
-            return pl.concat(own, how="diagonal_relaxed")
-        return pl.DataFrame(named)
-    rows = cast("list[object]", frame) if isinstance(frame, list) else []
-    if rows and all(isinstance(row, Mapping) for row in rows):
-        return pl.DataFrame(rows, infer_schema_length=None)
-    import narwhals as nw  # tables of other libraries are few, and each start would wait for it
-
-    if isinstance(frame, str | Path):
-        raise InputError(
-            f"{str(frame)!r} is not a table; read the file first: evalstats.read({str(frame)!r}), or two files as one: "
-            "evalstats.read(old, new)"
-        )
-    try:
-        wrapped = nw.from_native(_dense(frame))
-    except TypeError:
-        raise InputError(
-            f"a {kind.__module__}.{kind.__qualname__} is not a table; "
-            "pass a pandas, Polars, pyarrow or DuckDB table, a dict of columns, a list of dicts, or what a store's read() gives; "
-            'scores of two systems: {"old": first, "new": second}'
-        ) from None
-    eager = wrapped.collect("polars") if isinstance(wrapped, nw.LazyFrame) else wrapped
-    return pl.DataFrame(eager.to_polars())
-
-
-def _dense(frame: Any) -> Any:
-    """Return a pandas table with sparse columns, which arrow cannot read, as plain ones; any other table as it is."""
-    is_pandas = any(base.__module__.split(".")[0] == "pandas" for base in type(frame).__mro__)
-    if not is_pandas or not hasattr(frame, "columns"):
-        return frame
-    if twice := next((name for name, n in Counter(map(str, frame.columns)).items() if n > 1), None):
-        raise InputError(f"column {twice!r} appears twice in the table; rename one of the two")
-    sparse = {name: dtype.subtype for name, dtype in frame.dtypes.items() if type(dtype).__name__ == "SparseDtype"}
-    return frame.astype(sparse) if sparse else frame
 
 
 def frame_from_rows(rows: Iterable[Mapping[str, object]], table: TableName) -> pl.DataFrame:

@@ -12,7 +12,7 @@ import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.record import record
-from evalstats.schema.tables import as_polars
+from evalstats.schema.in_memory import as_polars
 from evalstats.stats.arena.votes import OUTCOMES, VoteRows
 from evalstats.table.items import HELPER
 

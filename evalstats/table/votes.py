@@ -16,8 +16,9 @@ from evalstats.errors import CannotAnswerError, InputError, warn
 from evalstats.grammar import comma_list, plural
 from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.in_memory import as_polars
 from evalstats.schema.names import lookalike_note, lookalikes, renamed
-from evalstats.schema.tables import as_polars, check_table
+from evalstats.schema.tables import check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, TIE, VoteRows, merged, vote_rows
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.table.items import level_codes

@@ -205,10 +205,13 @@ def test_what_a_frame_cannot_give(frame: object, options: dict[str, Any], said: 
     assert said in str(caught.value)
 
 
-def test_a_pandas_column_of_mixed_types_says_what_to_do() -> None:
-    frame = pd.DataFrame({"item": [1, "x"], "model": ["m", "m"], "score": [1, 0]})
-    with pytest.raises(InputError, match="a column of mixed types must be made text first"):
-        from_frame(frame, item="item", score="score")
+def test_cells_of_mixed_types_are_read_as_in_a_file() -> None:
+    cells = {"item": [1, "x", 2, "y"], "model": ["m"] * 4, "score": [True, "false", "True", None]}
+    rows = pd.DataFrame(cells).to_dict("records")
+    for frame in (pd.DataFrame(cells), cells, rows):
+        found = from_frame(frame, item="item", score="score").outcomes
+        assert found["item"].to_list() == ["1", "x", "2", "y"]
+        assert found["score"].to_list() == [1.0, 0.0, 1.0, None]
 
 
 def test_nested_columns_are_left_out_with_a_note() -> None:

@@ -14,15 +14,8 @@ from hypothesis import strategies as st
 from evalstats.errors import InputError
 from evalstats.schema import tables
 from evalstats.schema.columns import column_names, schema_of
-from evalstats.schema.tables import (
-    as_polars,
-    check_table,
-    empty_table,
-    factor_columns,
-    frame_from_rows,
-    is_constant,
-    levels_of,
-)
+from evalstats.schema.in_memory import as_polars
+from evalstats.schema.tables import check_table, empty_table, factor_columns, frame_from_rows, is_constant, levels_of
 
 
 def outcome(**changes: object) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, plural
 from evalstats.record import record
 from evalstats.schema.data import EvalData
-from evalstats.schema.tables import as_polars, levels_of
+from evalstats.schema.in_memory import as_polars
+from evalstats.schema.tables import levels_of
 from evalstats.stats.estimate import IntervalEstimate, t_estimate
 from evalstats.stats.raters.correction import (
     PoweredMean,

@@ -29,7 +29,8 @@ from evalstats.errors import CannotAnswerError, InputError, Option, under_names
 from evalstats.grammar import and_list, has_have, plural, plural_of
 from evalstats.record import record
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.tables import as_polars, levels_of
+from evalstats.schema.in_memory import as_polars
+from evalstats.schema.tables import levels_of
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.errors_in_variables.scores import FEWEST_CLUSTERS, cluster_means
 from evalstats.table.metric import MetricFacts
@@ -139,8 +140,6 @@ def table_of(given: EvalData | object) -> EvalData:
     frame = as_polars(given)
     if set(frame.columns) >= _VOTE_COLUMNS:
         return EvalData(comparisons=comparisons_of(frame))
-    if "model" in frame.columns and "system" not in frame.columns:
-        frame = frame.with_columns(system=pl.col("model"))
     return as_data(frame)
 
 

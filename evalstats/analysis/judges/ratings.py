@@ -13,8 +13,9 @@ from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import and_list, comma_list, plural
 from evalstats.options import RatingKind, asked_names
 from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.in_memory import as_polars
 from evalstats.schema.names import unknown_name
-from evalstats.schema.tables import as_polars, check_table, levels_of
+from evalstats.schema.tables import check_table, levels_of
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.raters.agreement import MOST_LEVELS, Metric
 

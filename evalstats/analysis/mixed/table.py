@@ -16,7 +16,7 @@ from evalstats.errors import InputError
 from evalstats.grammar import comma_list, plural
 from evalstats.record import record
 from evalstats.schema.data import EvalData
-from evalstats.schema.tables import as_polars
+from evalstats.schema.in_memory import as_polars
 from evalstats.stats.mixed.design import Family, Floats, Ints
 
 _LISTED = 4
