@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Union, cast, get_args, get_origin
 
 from evalstats.errors import InputError, Option
 from evalstats.record import record
@@ -218,10 +218,27 @@ def check_value(option: Offered, value: Any) -> None:
         raise InputError(
             f"{given} is not known; choose one of {', '.join(words)}{own if option.flag.of_columns else ''}"
         )
+    plain = [kind for kind in option.kinds if kind in _PLAIN]
+    several = [kind for kind in option.kinds if get_origin(kind) in {Sequence, list, tuple}]
+    listed = bool(several) and hasattr(value, "__iter__")
+    if len(plain) + len(several) == len(option.kinds) and not listed and not any(_is_a(value, each) for each in plain):
+        words = [*(_PLAIN[kind] for kind in plain), *(["several"] if several else [])]
+        raise InputError(f"{option.name} is {value!r}; give {' or '.join(words)}")
     if option.name == "conf_level" and (isinstance(value, str) or not 0.5 < value < 1):
         raise InputError(f"{given} is no level of an interval; it must lie above 0.5 and below 1, such as 0.95")
     if option.name == "seed" and (not isinstance(value, Integral) or int(value) < 0):
         raise InputError(f"{given} is no seed; give a whole number from 0")
+
+
+_PLAIN: Final = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
+
+
+def _is_a(value: object, kind: type) -> bool:
+    """Whether a value may stand for one of a plain type: numpy's numbers are numbers, and truth values are none."""
+    is_truth = type(value).__name__ in {"bool", "bool_"}
+    if kind is bool or is_truth:
+        return kind is bool and is_truth
+    return isinstance(value, {int: Integral, float: Real, str: str}[kind])
 
 
 def _several(value: Any) -> Any:

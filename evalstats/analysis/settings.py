@@ -11,13 +11,14 @@ import inspect
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import date
+from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter
 from pathlib import Path, PurePath
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import polars as pl
 
@@ -84,8 +85,10 @@ def recorded(function: Callable[P, R]) -> Callable[P, R]:
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             bound = signature.bind(*args, **kwargs)
-        except TypeError:
-            return function(*args, **kwargs)  # which says itself what is wrong with the call
+        except TypeError as error:
+            unknown = next((name for name in kwargs if name not in signature.parameters), None)
+            meant = f"; {_meant(unknown, signature.parameters)}" if unknown else ""
+            raise TypeError(f"{function.__name__}() {error}{meant}") from None
         given = bound.arguments
         targets = _targets(given) if {*_SIDES} <= options.keys() else []
         if targets:
@@ -102,6 +105,27 @@ def recorded(function: Callable[P, R]) -> Callable[P, R]:
         return asked_on_shell(result, {"targets": targets}) if targets else result
 
     return asked
+
+
+# What other packages call our options.
+_ELSEWHERE: Final = {
+    "conf_level": {"alpha", "ci", "level", "confidence_level", "confidence"},
+    "seed": {"random_state", "rng", "random_seed"},
+    "cluster": {"groups", "group"},
+}
+
+
+def _meant(unknown: str, known: Collection[str]) -> str:
+    """Say which option may be meant by a name that is none, or where columns are named.
+
+    >>> _meant("random_state", ["by", "seed"]), _meant("metrics", ["metric", "seed"])
+    ("the option is 'seed'", "the option is 'metric'")
+    """
+    if unknown in {"item", "score", "model"}:
+        return f"columns are named by from_frame(table, {unknown}=...)"
+    named = next((name for name, others in _ELSEWHERE.items() if unknown in others and name in known), None)
+    meant = [named] if named else get_close_matches(unknown, known, 1)
+    return f"the option is {meant[0]!r}" if meant else f"options are {', '.join(known)}"
 
 
 def _targets(given: Mapping[str, Any]) -> list[Path]:
