@@ -11,6 +11,8 @@ from evalstats.analysis.compare.result import Comparison, Comparisons
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.grammar import quoted_list
 from evalstats.schema.data import EvalData
+from evalstats.schema.plan import Plan
+from evalstats.table.systems import refuse_guess
 
 __all__ = ["assert_not_worse"]
 
@@ -37,7 +39,7 @@ def assert_not_worse(
         What `evalstats.read` or `from_frame` gave; or paths of result files, folders or a store.
     baseline, candidate
         A run, system or model of the data; without names, the first of two paths is the baseline. Two paths may stand one
-        after the other, as on the shell.
+        after the other, as on the shell. Of other data names may be left out where they say which is the baseline.
     margin
         The largest loss that does not matter, such as "2pp". With a margin the candidate must be shown to lose no more than
         that (non-inferiority); without one it must not be shown to lose.
@@ -89,6 +91,9 @@ def judged(
             f"the comparison is by {quoted_list(result.metrics)}, and a test asserts one metric; write an assertion for each "
             "metric"
         )
+    if baseline is candidate is None and not (isinstance(data, list | tuple) and len(data) == 2):
+        plan: Plan | None = options.get("plan")
+        refuse_guess((result.baseline.name, result.candidate.name), plan.baseline if plan else None)
     return result, gate(result, fail_on or ("worse" if margin is None else "not-noninferior"))
 
 

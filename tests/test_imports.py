@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "table": {"errors", "schema", "stats"},
     "simulate": {"errors", "schema", "stats", "datasets"},
     "analysis": {"errors", "options", "questions", "regular", "atomic", "schema", "document", "stats", "table", "simulate"},
-    "testing": {"errors", "schema", "loaders", "store", "analysis"},
+    "testing": {"errors", "schema", "loaders", "store", "table", "analysis"},
     "pytest_plugin": {"errors", "atomic", "document", "loaders", "analysis", "testing"},
     "plots": {"errors", "document"},
     "report": {

@@ -395,10 +395,13 @@ def two_sides(
     store: Path | None,
     narrow: Narrow | None,
     trials_from_runs: bool,
+    declared: "Declared | None",
+    gated: bool,
 ) -> "tuple[EvalData, tuple[str, str]]":
     """Read what `compare A B`, `compare A B --store DIR` or `compare DATA --baseline A --candidate B` mean: data and two names.
 
-    `reading` is how `load` reads all of them. Of files that hold two systems, names may be left out.
+    `reading` is how `load` reads all of them. Of files that hold two systems, names may be left out, unless a build passes or
+    fails by the answer (`gated`) and they do not say which is the baseline.
     InputError if it is not clear which two sides are meant; the message shows the three forms.
     """
     from evalstats.store.manifest import is_store
@@ -408,7 +411,8 @@ def two_sides(
     if (first is None or second is None) and len(targets) == 1 and not store and not is_store(targets[0]):
         data = load(targets, store=store, question="compare", **reading)
         data = data.trials_from_runs() if trials_from_runs else data
-        first, second = only_two(data, names, where=str(targets[0]))
+        baseline = declared.plan.baseline if declared else None
+        first, second = only_two(data, names, where=str(targets[0]), declared=baseline, gated=gated)
         told = f"note: {targets[0]}: holds two systems; {first!r} is the baseline and {second!r} the candidate"
         say(told, quiet=reading["quiet"])
         return data, (first, second)

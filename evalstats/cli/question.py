@@ -73,7 +73,14 @@ def ask(question: Question, options: Sequence[Offered], *parts: Any, typed: Mapp
     given = read_values(options, typed)
     declared = planned.declared(quiet=showing.quiet) if planned else None
     rules = gate.applied(question, declared, given)
-    call = Call(question=question, given=given, declared=declared, full=showing.full, quiet=showing.quiet)
+    call = Call(
+        question=question,
+        given=given,
+        declared=declared,
+        gated=bool(rules),
+        full=showing.full,
+        quiet=showing.quiet,
+    )
     with told_in_junit(gate.output):
         result, data = answer(call, form, options, showing)
     reading = {

@@ -40,11 +40,12 @@ InputFormat = Annotated[str | None, Flag(HELP_OF_FORMAT)]
 
 @record
 class Call:
-    """What a command was asked, before its data are read: the options that were given, and the plan."""
+    """What a command was asked, before its data are read: the options that were given, the plan, whether its status is a gate."""
 
     question: Question
     given: Mapping[str, Any]
     declared: "Declared | None" = None
+    gated: bool = False
     single: bool = False
     full: bool = False
     quiet: bool = False
@@ -204,6 +205,8 @@ class TwoSides(Reading):
                 store=self.store,
                 narrow=self._narrow(call),
                 trials_from_runs=self.trials_from_runs,
+                declared=call.declared,
+                gated=call.gated,
             )
         aliases: Mapping[str, str] = call.declared.plan.aliases if call.declared else {}
         return {

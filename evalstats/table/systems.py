@@ -1,13 +1,14 @@
 """Which rows a name stands for: a run, a system, a model or a level of another column, with the rows of one metric."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from difflib import get_close_matches
+from itertools import permutations
 
 import polars as pl
 
-from evalstats.errors import CannotAnswerError, InputError, Option, together
+from evalstats.errors import CannotAnswerError, InputError, Option, may_fit, together
 from evalstats.grammar import and_list, comma_list, plural, quoted_list
 from evalstats.record import record
 from evalstats.schema.columns import TRIAL_LABEL
@@ -192,11 +193,19 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 def only_two(
-    data: EvalData, names: tuple[str | None, str | None], *, contrast: str = "model", where: str = "the data"
+    data: EvalData,
+    names: tuple[str | None, str | None],
+    *,
+    contrast: str = "model",
+    where: str = "the data",
+    declared: str | None = None,
+    gated: bool = False,
 ) -> tuple[str, str]:
-    """Name the two systems that data hold, unless they are named: the baseline is the one called so, else the first by name.
+    """Name the two systems that data hold, unless they are named.
 
-    Which stands first in the data says nothing: rows of an A/B test come in any order.
+    The baseline is the one that a plan declares, else the one called so, else the first by name: which stands first in the data
+    says nothing, since rows of an A/B test come in any order. `gated`: a build passes or fails by the answer, so that the first
+    by name is not enough.
     """
     first, second = names
     if first is not None and second is not None:
@@ -226,9 +235,33 @@ def only_two(
             )
         shown = f" ({comma_list(held, 5)})" if held else ""
         raise InputError(f"two sides are needed, and {where} holds {plural(len(held), 'system')}{shown}; {advice}")
-    others.sort(key=lambda name: (not _BASELINE.search(name.lower()), [*map(_natural, _DIGITS.split(name.lower()))]))
+    if gated:
+        refuse_guess(others, declared)
+    others.sort(
+        key=lambda name: (
+            name != declared,
+            not _called_baseline(name),
+            [*map(_natural, _DIGITS.split(name.lower()))],
+        )
+    )
     first = others.pop(0) if first is None else first
     return first, others.pop(0) if second is None else second
+
+
+def _called_baseline(name: str) -> bool:
+    return _BASELINE.search(name.lower()) is not None
+
+
+def refuse_guess(names: Sequence[str], declared: str | None) -> None:
+    """Refuse two sides of which neither a plan nor a name says which is the baseline: the wrong way round, a loss is a gain."""
+    if len(names) == 2 and declared not in names and len({*map(_called_baseline, names)}) == 1:
+        lines = [
+            together(Option("baseline", first), Option("candidate", second)) for first, second in permutations(sorted(names))
+        ]
+        raise InputError(
+            f"a gate needs to know which side is the baseline, and {and_list(sorted(names))} do not say so by their names. "
+            f"{may_fit(lines)}"
+        )
 
 
 def _told_apart_by(data: EvalData) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from evalstats.cli.main import app
+from evalstats.errors import InputError
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import tango_margin_test
 
@@ -53,6 +54,17 @@ def test_a_rule_that_cannot_be_applied_is_bad_usage(runs, options, words):
     found = compare(runs, "good", *options)
     assert found.exception is not None
     assert words in str(found.exception)
+
+
+def test_a_gate_does_not_guess_which_side_is_the_baseline(runs, tmp_path):
+    both, plan = tmp_path / "both.jsonl", tmp_path / "evalstats.toml"
+    both.write_text("\n".join((runs / f"{name}.jsonl").read_text() for name in ("good", "bad")))
+    found = RUN.invoke(app, ["compare", str(both), "--fail-on", "worse"])
+    assert isinstance(found.exception, InputError)
+    assert found.exception.exit_status == 2
+    assert RUN.invoke(app, ["compare", str(both)]).exit_code == 0
+    plan.write_text('[plan]\nbaseline = "good"\n')
+    assert RUN.invoke(app, ["compare", str(both), "--fail-on", "worse", "--plan", str(plan)]).exit_code == 1
 
 
 def test_junit_is_written_whether_or_not_the_gate_passes(runs, tmp_path):

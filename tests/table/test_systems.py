@@ -6,6 +6,7 @@ import pytest
 import evalstats as es
 from evalstats.errors import InputError
 from evalstats.table.systems import only_two, rows_among
+from evalstats.testing import assert_not_worse
 
 
 def data_of(*names: str) -> es.EvalData:
@@ -32,6 +33,20 @@ def test_the_baseline_is_the_one_called_so_else_the_first_by_name(
         assert only_two(data_of(*order), (None, None)) == sides
     assert only_two(data_of(*names), (sides[1], None)) == sides[::-1]
     assert only_two(data_of(*names), (None, sides[0])) == sides[::-1]
+
+
+@pytest.mark.parametrize("names", [("stable", "canary"), ("base-1", "base-2")])
+def test_a_gate_is_told_which_side_is_the_baseline(names: tuple[str, str]) -> None:
+    """By the alphabet `canary` is the baseline, and a loss of the candidate passes for a gain of `stable`."""
+    first, second = sorted(names)
+    both = f"(?s)baseline='{first}', candidate='{second}'.*baseline='{second}', candidate='{first}'"
+    with pytest.raises(InputError, match=both):
+        only_two(data_of(*names), (None, None), gated=True)
+    with pytest.raises(InputError, match=both):
+        assert_not_worse(data_of(*names))
+    assert only_two(data_of(*names), (second, None), gated=True) == (second, first)
+    assert only_two(data_of(*names), (None, None), declared=second, gated=True) == (second, first)
+    assert only_two(data_of("new", "old"), (None, None), gated=True) == ("old", "new")
 
 
 def test_a_name_without_its_organisation_is_one_of_the_two() -> None:

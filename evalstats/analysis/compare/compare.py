@@ -145,8 +145,8 @@ def compare(
         What `evalstats.read`, `from_frame` or a store gave; any table of outcomes; or a path, or a list of paths.
     baseline, candidate
         A run, else a system or model; or levels of the column named by `contrast`. Of data that hold just two, the one
-        called so (baseline, control, old) is the baseline, else the first by name. Of two paths alone, in a list or as the first
-        two arguments, the first is the baseline's.
+        that a plan declares is the baseline, else the one called so (baseline, control, old), else the first by name. Of two
+        paths alone, in a list or as the first two arguments, the first is the baseline's.
     metric
         The score to compare. Several in a list are answered each in its own unit and direction, with intervals and p adjusted
         for their number (Bonferroni), as those of `by` are. None: the headline that the benchmark declares, else all that
@@ -248,7 +248,8 @@ def compare(
     asked = opt.GivenOptions.of(compare, locals())
     data = as_data(data, asked.names(baseline=baseline, candidate=candidate))
     data = data if plan is None else with_plan(data, plan)
-    baseline, candidate = only_two(data, (baseline, candidate), contrast=contrast)
+    declared = None if plan is None else plan.baseline
+    baseline, candidate = only_two(data, (baseline, candidate), contrast=contrast, declared=declared)
     if baseline == candidate:
         own = data.outcomes.filter(pl.any_horizontal(pl.col("system", "model") == baseline))["run"]
         held = f", such as two of its runs: {quoted_list(own)}" if own.n_unique() > 1 else ""
