@@ -256,7 +256,8 @@ def refuse_guess(names: Sequence[str], declared: str | None) -> None:
     """Refuse two sides of which neither a plan nor a name says which is the baseline: the wrong way round, a loss is a gain."""
     if len(names) == 2 and declared not in names and len({*map(_called_baseline, names)}) == 1:
         lines = [
-            together(Option("baseline", first), Option("candidate", second)) for first, second in permutations(sorted(names))
+            together(Option("baseline", first), Option("candidate", second))
+            for first, second in permutations(sorted(names))
         ]
         raise InputError(
             f"a gate needs to know which side is the baseline, and {and_list(sorted(names))} do not say so by their names. "

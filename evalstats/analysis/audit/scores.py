@@ -14,7 +14,7 @@ from evalstats.document.numbers import number, share_in_percent
 from evalstats.errors import Advice
 from evalstats.grammar import and_list, is_are, plural
 from evalstats.stats.score_scales import lone_code
-from evalstats.table.items import Bools, Ints
+from evalstats.table.items import Bools
 
 # Items that all models have stand for all items where they are so many of them.
 _MOST = 0.5
@@ -70,10 +70,7 @@ def item_sets(panel: Panel) -> Iterator[Observation | NotChecked]:
     """
     n, m = panel.shape
     if panel.split is not None:
-        # Nothing is concluded from such a split; one that was plainly meant to be uneven is only named.
-        each: Ints = np.arange(m, dtype=np.int64)
-        withheld = (Treatment(words="until the split is explained", apart=each),) if panel.split.caution else ()
-        yield Observation(kind="item sets", text=panel.split.text, remedy=panel.split.remedy, treatments=withheld)
+        yield Observation(kind="item sets", text=panel.split.text, remedy=panel.split.remedy)
     if panel.different:
         return
     if m < 2:

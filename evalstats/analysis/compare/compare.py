@@ -166,7 +166,7 @@ def compare(
         Of unpaired sides, a column that was measured before anybody was assigned: the difference is adjusted for it.
     ratio
         Of unpaired sides, the ratio in which users were assigned to them, such as "60:40". Where their numbers do not fit it
-        (p < .001), the comparison is invalid. None: numbers that do not fit half and half in one table are a caution.
+        (p < .001), the comparison is invalid. None: a note says so of users of one table who are not half and half.
     margin
         The largest difference that does not matter, declared before looking: "2pp", or a number in the metric's own
         unit (0.02 where scores run from 0 to 1).

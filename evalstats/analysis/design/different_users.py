@@ -139,10 +139,14 @@ def _item_columns(data: EvalData, runs: Sequence[str]) -> list[str]:
 
 @record
 class Units:
-    """What systems do not share: users, sessions, items, in the plural; `column` has one level for each, None where rows are."""
+    """What systems do not share: users, sessions, items, in the plural; `column` has one level for each, None where rows are.
+
+    `assigned` tells persons and sessions, which somebody split over the systems.
+    """
 
     noun: str
     column: str | None = None
+    assigned: bool = False
 
 
 def assigned_units(data: EvalData, table: ScoreTable, clusters: Sequence[str]) -> Units:
@@ -157,11 +161,11 @@ def assigned_units(data: EvalData, table: ScoreTable, clusters: Sequence[str]) -
         if met(table.codes(column)) < _MANY_MET:
             label = label_of(column, data.factor_names())
             user = _USER.search(plain(label))
-            return Units(noun=plural_of(user[1] if user else label), column=column)
+            return Units(noun=plural_of(user[1] if user else label), column=column, assigned=user is not None)
     if float((table.seen.sum(axis=1) > 1).mean()) >= _MANY_MET:
         return Units(noun="rows")
     user = next(filter(None, map(_USER.search, _item_columns(data, table.runs))), None)
-    return Units(noun="items" if user is None else plural_of(user[1]))
+    return Units(noun="items" if user is None else plural_of(user[1]), assigned=user is not None)
 
 
 def met_by_several(table: ScoreTable, units: Units, clusters: Sequence[str]) -> tuple[Note, ...]:
@@ -180,26 +184,35 @@ def met_by_several(table: ScoreTable, units: Units, clusters: Sequence[str]) -> 
 
 
 def split_mismatch(data: EvalData, table: ScoreTable, units: Units, *, ratio: str | None = None) -> Note | None:
-    """Say that users were not split over the systems as declared, or evenly where one table holds all: no chance explains it.
+    """Say that the systems have other numbers of users than their ratio lets expect: no chance explains it.
 
-    Counted are users, or rows, that were assigned, with a score or without.
+    Against a declared ratio of baseline to candidate that is a caution. Undeclared, equal shares may have been meant where one
+    table holds persons or sessions of all systems: a note. Counted are users, or rows, that were assigned, with a score or
+    without.
     """
     codes = np.arange(len(table)) if units.column is None else table.codes(units.column)
     counts = [len(np.unique(codes[seen])) for seen in table.seen.T]
     files: list[set[object]] = [{*data.rows_of_runs(system.runs)["source"]} for system in table.systems]
-    if ratio is None and not files[0].intersection(*files[1:]):
+    if ratio is None and not (units.assigned and files[0].intersection(*files[1:])):
         return None
-    p = sample_ratio_p(counts, None if ratio is None else _shares(ratio))
+    shares = None if ratio is None else _shares(ratio)
+    p = sample_ratio_p(counts, shares)
     if p >= _MISMATCH:
         return None
     one, other = (0, 1) if len(counts) == 2 else (int(np.argmax(counts)), int(np.argmin(counts)))
     counted = f"{table.names[one]} has {counts[one]:,} {units.noun} and {table.names[other]} {counts[other]:,}"
-    remedy = ("If another was meant, compare tests it: ", Option("ratio", blank="A:B")) if ratio is None else ()
-    split = f"a ratio of {ratio or '1:1'}" if len(counts) == 2 else "equal shares"
+    if ratio is None or shares is None:
+        split = "1:1 was" if len(counts) == 2 else "equal shares were"
+        text = f"{counted}; if {split} meant, that is no chance ({p_words(p)})"
+        remedy = ("Compare tests the ratio that was meant: ", Option("ratio", blank="A:B"))
+        return Note(kind="comparability", text=text, remedy=remedy, caution=False)
     text = (
-        f"{counted}; in {split} that is no chance ({p_words(p)}), and the difference cannot be trusted until the assignment is "
-        "checked"
+        f"{counted}; in a ratio of {ratio} that is no chance ({p_words(p)}), and the difference cannot be trusted until the "
+        "assignment is checked"
     )
+    turned = ":".join(ratio.split(":")[::-1])
+    fits = sample_ratio_p(counts, shares[::-1]) >= _MISMATCH
+    remedy = ("The ratio is baseline:candidate; the other way round it fits: ", Option("ratio", turned)) if fits else ()
     return Note(kind="comparability", text=text, remedy=remedy)
 
 

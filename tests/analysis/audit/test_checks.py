@@ -421,15 +421,10 @@ def test_users_of_two_arms_are_compared_and_their_split_is_checked() -> None:
     assert "item sets" in even.passed
     uneven = es.audit(visits((5000, 5400)))
     [found] = uneven.findings
-    two = es.compare(visits((5000, 5400)), "old", "new")
-    assert (found.kind, found.effect) == ("item sets", "flips")
-    assert "new has 5,400 users and old 5,000; in a ratio of 1:1 that is no chance" in found.text
-    before = found.shifts[0].flips[0].before
-    assert (before.estimate, before.conf_low, before.conf_high) == pytest.approx((two.estimate, *(two.ends or ())))
+    assert (found.kind, found.shifts) == ("item sets", ())
+    assert "new has 5,400 users and old 5,000; if 1:1 was meant, that is no chance" in found.text
     assert "different items" not in uneven.summary()
     assert "10,400 users" in uneven.document().scope
-    [undeclared] = es.audit(visits((600, 300))).findings
-    assert (undeclared.kind, undeclared.effect) == ("item sets", "flips")
     [few] = es.audit(visits((7, 8))).findings
     assert "fewer than 10 users a side" in few.text
 

@@ -251,21 +251,24 @@ def of_the_ratio(result: es.Comparison) -> list[tuple[str, bool]]:
     return [(note.line, note.caution) for note in result.notes if "ratio" in note.line]
 
 
-def test_a_split_that_was_meant_as_half_and_is_none_is_told() -> None:
-    [(text, loud)] = of_the_ratio(compare(read(visits((5000, 5400))), paired=False))
-    assert loud
-    assert text == (
-        "control has 5,000 users and treatment 5,400; in a ratio of 1:1 that is no chance (p < 0.001), and the difference "
-        "cannot be trusted until the assignment is checked. If another was meant, compare tests it: ratio=A:B."
-    )
-
-
-def test_an_uneven_split_is_a_caution_until_it_is_declared() -> None:
+def test_an_uneven_split_is_noted_until_a_ratio_is_declared() -> None:
+    """Whoever rolls out to 40% means it: only against a declared ratio is the assignment broken."""
     data = read(visits((600, 400)))
     [(text, loud)] = of_the_ratio(compare(data, paired=False))
-    assert loud
-    assert text.startswith("control has 600 users and treatment 400; in a ratio of 1:1 that is no chance (p < 0.001)")
+    assert not loud
+    assert text == (
+        "control has 600 users and treatment 400; if 1:1 was meant, that is no chance (p < 0.001). Compare tests the ratio that "
+        "was meant: ratio=A:B."
+    )
     assert not of_the_ratio(compare(data, paired=False, ratio="60:40"))
+    [(turned, loud)] = of_the_ratio(compare(data, paired=False, ratio="40:60"))
+    assert loud
+    assert turned.endswith("The ratio is baseline:candidate; the other way round it fits: ratio='60:40'.")
+
+
+def test_different_items_are_no_split_of_one_stream() -> None:
+    table = visits((600, 400)).rename({"user_id": "question"})
+    assert not of_the_ratio(compare(read(table, item="question"), paired=False))
 
 
 def test_no_verdict_stands_against_a_declared_ratio() -> None:
