@@ -61,7 +61,7 @@ from evalstats.loaders.sampled_column import (
 )
 from evalstats.loaders.values import NO_VALUE
 from evalstats.loaders.voted_columns import votes_in
-from evalstats.schema.columns import KEYS, is_answer, is_partition_by_name
+from evalstats.schema.columns import CONVERSATIONS, KEYS, PERSONS, is_answer, is_partition_by_name
 
 # Of the rows that are looked at the first ones stand together in the file.
 LOOKED_AT: Final = 300
@@ -70,9 +70,7 @@ _MOST: Final = 6
 # A role of less weight than this is asked about, and so is an assignment that another comes this near to.
 _ENOUGH, _MARGIN, _ARM = 0.65, 0.15, 0.55
 _VERBS: Final = frozenset({"has", "is", "was", "contains", "includes", "uses", "needs", "requires"})
-_SOMEBODY: Final = frozenset(
-    {"user", "session", "visitor", "participant", "customer", "respondent", "conversation", "chat"}
-)
+_SOMEBODY: Final = frozenset({*PERSONS, *CONVERSATIONS, "chat"})
 # These questions need two systems at least.
 _COMPARE: Final = frozenset({"compare", "leaderboard"})
 _Row = TypeVar("_Row")

@@ -289,8 +289,10 @@ def plain(name: str) -> str:
 
 # Names that make rows dependent as soon as a column is mapped to them.
 DEPENDENT = ("passage", "template", "user", "session")
-# Further names by which a column is presumed to do so; each also ends in "id" (conversation_id, threadId).
+# Further names by which a column is presumed to do so; each also ends in "id" (conversation_id, customerId). A person has
+# several conversations, and may meet several systems.
 CONVERSATIONS = ("conversation", "dialogue", "dialog", "session", "thread")
+PERSONS = ("user", "customer", "account", "visitor", "player", "member", "participant", "respondent")
 # Last words of names whose levels say what they hold. They are all that is asked about; of anything else, levels are a sample.
 _PARTITIONS = frozenset(
     {
@@ -303,7 +305,7 @@ _PARTITIONS = frozenset(
 )  # fmt: skip
 _YES_OR_NO = ({"true", "false"}, {"yes", "no"}, {"0", "1"})
 _ITEM = ("benchmark", "task", "item", "variant")
-_SHARED = {*DEPENDENT, *CONVERSATIONS}
+_SHARED = {*DEPENDENT, *CONVERSATIONS, *PERSONS}
 
 
 def is_shared_by_name(name: str) -> bool:
@@ -311,10 +313,10 @@ def is_shared_by_name(name: str) -> bool:
 
     >>> [
     ...     name
-    ...     for name in ("conversation", "threadId", "Session ID", "thread_count", "item_id")
+    ...     for name in ("conversation", "customerId", "Session ID", "thread_count", "item_id")
     ...     if is_shared_by_name(name)
     ... ]
-    ['conversation', 'threadId', 'Session ID']
+    ['conversation', 'customerId', 'Session ID']
     """
     plain = re.sub(r"[\W_]+", "", name.lower())
     return plain in _SHARED or (plain.removesuffix("id") in _SHARED)
@@ -344,7 +346,7 @@ def is_partition_by_name(name: str) -> bool:
 
 
 class Presumed:
-    """Columns called passage, template, user, session, conversation or thread that the user has not said anything about.
+    """Columns called passage, template, user, customer, session or conversation that the user has not said anything about.
 
     One of them makes items dependent if every item has one level of it, and some items share one. A session that
     each row has for itself, or a user that differs from one answer to the same item to the next, groups no items.

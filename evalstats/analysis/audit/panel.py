@@ -11,7 +11,13 @@ import polars as pl
 
 from evalstats.analysis.audit.result import Kind
 from evalstats.analysis.design.clusters import named_clusters
-from evalstats.analysis.design.different_users import assigned_units, may_be_unpaired, split_mismatch, unpaired_arms
+from evalstats.analysis.design.different_users import (
+    assigned_units,
+    may_be_unpaired,
+    persons_as_items,
+    split_mismatch,
+    unpaired_arms,
+)
 from evalstats.analysis.design.entries import ENTRY, with_entries
 from evalstats.analysis.design.metric import Metric, choose_metric, direction_of
 from evalstats.document.model import Note
@@ -251,15 +257,16 @@ def panels_of(
     for benchmark, name in _metrics(data, rows, metric, all_metrics=all_metrics):
         own = rows_among(rows, (rows["benchmark"] == benchmark) & (rows["metric"] == name))
         described, refusal = _described(data, own, benchmark, name)
-        own, different, split = _of_different(data, own, described, cluster)
+        of, own = _of_persons(data, own)
+        own, different, split = _of_different(of, own, described, cluster)
         place, first = item_codes(own)
         items = own.select(ITEM_KEY)[first]
         models, model = level_codes(own[ENTRY])
-        names, codes = _clusters(data, own, items, cluster)
+        names, codes = _clusters(of, own, items, cluster)
         # A row stands for more than one trial where only their average is known.
         averaged = pl.when(pl.col("trial").is_null()).then(pl.col("n_trials").fill_null(1)).otherwise(1)
         yield Panel(
-            data=data,
+            data=of,
             metric=described,
             rows=own,
             models=tuple(models),
@@ -326,9 +333,7 @@ def _of_different(
     if len(names) < 2 or not may_be_unpaired(data, levels_of(rows["run"])):
         return rows, "", None
     first = rows.unique([ENTRY, *ITEM_KEY], keep="first", maintain_order=True)
-    own = [first.filter(pl.col(ENTRY) == name).drop(ENTRY) for name in names]
-    arms = [System(name=n, rows=part, runs=tuple(levels_of(part["run"]))) for n, part in zip(names, own, strict=True)]
-    arms, unpaired, numbered = unpaired_arms(data, arms, paired=None)
+    arms, unpaired, numbered = unpaired_arms(data, _arms(first, names), paired=None)
     if not unpaired:
         return rows, "", None
     named = named_clusters(data, cluster)
@@ -337,6 +342,22 @@ def _of_different(
     if numbered:
         rows = rows.with_columns(item=pl.format("{}/{}", ENTRY, "item"))
     return rows, units.noun, split_mismatch(data, table, units)
+
+
+def _of_persons(data: EvalData, rows: pl.DataFrame) -> tuple[EvalData, pl.DataFrame]:
+    """Return data and rows with persons as their items, where a comparison would pair them so."""
+    names = rows[ENTRY].unique().sort().to_list()
+    if not may_be_unpaired(data, levels_of(rows["run"])):
+        return data, rows
+    data, arms, of_persons = persons_as_items(data, _arms(rows, names), paired=None)
+    return data, pl.concat(
+        [arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in arms]
+    ) if of_persons else rows
+
+
+def _arms(rows: pl.DataFrame, names: Sequence[str]) -> list[System]:
+    parts = [(name, rows.filter(pl.col(ENTRY) == name).drop(ENTRY)) for name in names]
+    return [System(name=name, rows=part, runs=tuple(levels_of(part["run"]))) for name, part in parts]
 
 
 def _clusters(

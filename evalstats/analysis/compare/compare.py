@@ -58,7 +58,7 @@ from evalstats.analysis.design.comparability import (
     refusal,
     run_comparability,
 )
-from evalstats.analysis.design.different_users import unpaired_arms
+from evalstats.analysis.design.different_users import persons_as_items, unpaired_arms
 from evalstats.analysis.design.labels import labels_of, refuse_with_labels
 from evalstats.analysis.design.metric import (
     Metric,
@@ -160,8 +160,10 @@ def compare(
         "none" says that items share nothing: columns declared in the data are set aside, and no other decides.
     paired
         Whether both sides answered the same items. False: different users or items, such as an A/B test (Miettinen-Nurminen,
-        Welch, or CR2 of two samples; flips, costs, sequential looks and labels need pairs). None: unpaired where rows have no
-        id and are numbered by their place, and where one table's items are users of whom hardly any met both sides; else paired.
+        Welch, or CR2 of two samples; flips, costs, sequential looks and labels need pairs). None: where rows have no id and are
+        numbered by their place, or share no id, persons (users, customers, accounts) of whom most met both sides are the items
+        and their rows the trials; else numbered rows are unpaired, and so are one table's users of whom hardly any met both
+        sides; all else is paired.
     covariate
         Of unpaired sides, a column that was measured before anybody was assigned: the difference is adjusted for it.
     ratio
@@ -344,6 +346,11 @@ def _answer(
         data, baseline, candidate, metric=asked.metric, contrast=column, plan=asked.plan
     )
     settings, account = _in_force(asked, metric, baseline, family)
+    split, averaged, before = (
+        [] if name is None else [data.factor(name)] for name in (settings.by, asked.over, asked.covariate)
+    )
+    named = [*split, *averaged, *before]
+    data, (first, second), of_persons = persons_as_items(data, (first, second), paired=asked.paired, within=named)
     called = label_of("trial", data.factor_names())
     trials = trial_design(
         (first, second),
@@ -360,10 +367,7 @@ def _answer(
     differences = run_comparability(data, first, second, contrast=column, accept=settings.accept)
 
     groups = [name for name in group_columns(data.outcomes) if name != column]
-    split, averaged, before = (
-        [] if name is None else [data.factor(name)] for name in (settings.by, asked.over, asked.covariate)
-    )
-    factors = sorted({*groups, *named_clusters(data, settings.cluster), *split, *averaged, *before})
+    factors = sorted({*groups, *named_clusters(data, settings.cluster), *named})
     table = ScoreTable.of((first, second), metric, factors=factors, contrast=column)
     table, dropped = passing(table, wanted_pass(asked.pass_hat, asked.pass_at))
     departures = as_notes("plan", () if account is None else account.departures)
@@ -433,7 +437,7 @@ def _answer(
         result,
         origin=replace(result.origin, plan=account),
         run_differences=differences,
-        notes=(*departures, *of_suite, *result.notes),
+        notes=(*departures, *of_suite, *of_persons, *result.notes),
     )
     refused = refusal(differences)
     if refused is not None:

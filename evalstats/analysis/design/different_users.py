@@ -1,7 +1,8 @@
 """Systems on different users or items: whether their rows are anybody's pairs, and what it is that they do not share."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from evalstats.document.numbers import p_words
 from evalstats.errors import InputError, Option
 from evalstats.grammar import plural_of
 from evalstats.record import record
-from evalstats.schema.columns import column_names, plain
+from evalstats.schema.columns import CONVERSATIONS, KEYS, PERSONS, column_names, plain
 from evalstats.schema.data import EvalData
 from evalstats.stats.unpaired import sample_ratio_p
 from evalstats.table.items import Floats, Ints
@@ -22,12 +23,12 @@ from evalstats.table.score_table import ScoreTable
 from evalstats.table.systems import System
 
 _KEY_OF = r"(?:^|_)({})(?:_?(?:id|key|hash|uuid|no|number))?s?$"
-_USER = re.compile(_KEY_OF.format("user|customer|visitor|player|member|session|conversation|device|account"))
+_USER = re.compile(_KEY_OF.format("|".join((*PERSONS, *CONVERSATIONS, "device"))))
 # Who is one person: of one conversation or session there may be another like it on the other side.
-_PERSON = re.compile(_KEY_OF.format("user|customer|visitor|player|member"))
+_PERSON = re.compile(_KEY_OF.format("|".join(PERSONS)))
 # Up to so large a share of users who met two arms, they strayed.
 _FEW_MET = 0.05
-# Clusters of whom so large a share met two arms are nothing in which the arms differ.
+# Clusters of whom so large a share met two arms are nothing in which the arms differ; persons of whom so many met all are pairs.
 _MANY_MET = 0.5
 # Below this p no chance explains the sizes.
 _MISMATCH = 0.001
@@ -46,6 +47,61 @@ def numbers_its_rows(data: EvalData, runs: Sequence[str]) -> bool:
 def may_be_unpaired(data: EvalData, runs: Sequence[str]) -> bool:
     """Whether items may be users, or rows may be numbered, so that it is worth a look at all rows."""
     return numbers_its_rows(data, runs) or bool(_people(data, runs))
+
+
+def persons_as_items(
+    data: EvalData, arms: Sequence[System], *, paired: bool | None, within: Iterable[str] = ()
+) -> tuple[EvalData, tuple[System, ...], tuple[Note, ...]]:
+    """Return data and arms with persons as the items and their rows as trials, where most persons met every arm; else as given.
+
+    Only unasked, and of rows that are no items of another arm: compared row by row, arms differ by how often each person met
+    them, too (Simpson's paradox). `within` are the factors that the question names: of each, a person has one level.
+    """
+    runs = [run for arm in arms for run in arm.runs]
+    if paired is not None or data.merged or len(arms) < 2:
+        return data, tuple(arms), ()
+    numbered = numbers_its_rows(data, runs) and not all(rows_align(data, arms[0], arm) for arm in arms[1:])
+    if not (numbered or _share_hardly(data, arms, runs, ["item"])):
+        return data, tuple(arms), ()
+    met: dict[str, int] = {}
+    for name in _people(data, runs):
+        if name == "item" or any(arm.rows[name].null_count() for arm in arms):
+            continue
+        n_levels = [pl.col(factor).n_unique() for factor in {*within} - {name}]
+        persons = pl.concat(arm.rows.group_by(pl.col(name).cast(pl.String)).agg(n_levels) for arm in arms)
+        n_arms = persons[name].value_counts()["count"]
+        one_level = not persons.drop(name).width or persons.drop(name).max_horizontal().max() == 1
+        if one_level and (n_arms == len(arms)).sum() >= _MANY_MET * len(n_arms):
+            met[name] = len(n_arms)
+    if not met:
+        return data, tuple(arms), ()
+    person = max(met, key=lambda name: met[name])
+    whose = "both sides" if len(arms) == 2 else "all systems"
+    text = (
+        f"Most met {whose}, so each {label_of(person, data.factor_names())} is compared with itself, over all its rows"
+    )
+    note = Note(kind="choice", text=text, remedy=("To compare rows: ", Option("paired", value=False)))
+    systems = tuple(replace(arm, rows=_by_person(arm.rows, person)) for arm in arms)
+    return _items_are(data, person), systems, (note,)
+
+
+def _items_are(data: EvalData, person: str) -> EvalData:
+    """Return data as if read with these persons as the items, of which they then are no clusters."""
+    configs = [None if config is None else json.loads(config) for config in data.runs["config"]]
+    for config in configs:
+        if config is not None and "columns" in config:
+            config["columns"]["item"] = [person]
+    runs = data.runs.with_columns(
+        pl.Series("config", [None if config is None else json.dumps(config) for config in configs], dtype=pl.String),
+        pl.col("dependence").list.set_difference([person]),
+    )
+    return replace(data, outcomes=_by_person(data.outcomes, person), runs=runs)
+
+
+def _by_person(rows: pl.DataFrame, person: str) -> pl.DataFrame:
+    item = pl.col(person).cast(pl.String)
+    key = [name for name in KEYS["outcomes"] if name not in ("item", "trial")]
+    return rows.with_columns(item=item, trial=pl.int_range(pl.len()).over(*key, item))
 
 
 def unpaired_arms(
@@ -68,14 +124,18 @@ def unpaired_arms(
 def _apart(data: EvalData, arms: Sequence[System], runs: Sequence[str]) -> bool:
     """Whether the arms of one table are users or rows of users, of whom hardly any met two of them."""
     people = _people(data, runs)
+    return bool(people) and _share_hardly(data, arms, runs, ["item", *people])
+
+
+def _share_hardly(data: EvalData, arms: Sequence[System], runs: Sequence[str], columns: Sequence[str]) -> bool:
+    """Whether the arms of one table have hardly a level in common of each of the columns."""
 
     def apart(column: str) -> bool:
         levels = [arm.rows[column].drop_nulls().cast(pl.String).unique() for arm in arms]
         n, met = pl.concat(levels).n_unique(), sum(map(len, levels))
         return all(map(len, levels)) and met - n <= _FEW_MET * n
 
-    one_table = data.rows_of_runs(runs)["source"].n_unique() == 1
-    return one_table and bool(people) and apart("item") and all(map(apart, people))
+    return data.rows_of_runs(runs)["source"].n_unique() == 1 and all(map(apart, columns))
 
 
 def _people(data: EvalData, runs: Sequence[str]) -> list[str]:

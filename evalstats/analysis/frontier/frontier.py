@@ -18,7 +18,13 @@ from evalstats.analysis.design.clusters import (
     named_clusters,
     without_nested,
 )
-from evalstats.analysis.design.different_users import assigned_units, rows_may_align, split_mismatch, unpaired_arms
+from evalstats.analysis.design.different_users import (
+    assigned_units,
+    persons_as_items,
+    rows_may_align,
+    split_mismatch,
+    unpaired_arms,
+)
 from evalstats.analysis.design.entries import EntryTable, chosen_entries, entry_table, measured_alike
 from evalstats.analysis.design.runs import TrialDesign, trial_design
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
@@ -158,6 +164,7 @@ def frontier(
     entries = chosen_entries(data, opt.GivenOptions.of(frontier, locals()), purpose="a frontier of score and cost")
     data, column, chosen = entries.data, entries.column, entries.metric
     systems, left_out, without_cost = _with_cost(entries.systems, cost, contrast=column)
+    data, systems, of_persons = persons_as_items(data, systems, paired=paired)
     systems, unpaired, numbered = unpaired_arms(data, systems, paired=paired)
     named = named_clusters(data, cluster)
     every = entry_table(data, chosen, systems, contrast=column, named=named, accept=accept, apart=unpaired)
@@ -205,6 +212,7 @@ def frontier(
             *chosen.cautions,
             *board.kinds.refusal(),
             *(() if split is None else (split,)),
+            *of_persons,
             *_cautions(cases, cost),
             *as_notes("fit", _unseen_tails(rows, cost)),
             *as_notes("fit", _unseen_runaways(rows, cases, cost, conf_level)),

@@ -20,6 +20,7 @@ from evalstats.analysis.design.different_users import (
     assigned_units,
     covariate_of,
     met_by_several,
+    persons_as_items,
     rows_may_align,
     split_mismatch,
     unpaired_arms,
@@ -276,6 +277,8 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions, family: int) -> Leaderbo
     )
     if asked.baseline in ambiguous:
         raise ambiguous[asked.baseline]
+    within = [data.factor(name) for name in (asked.over, asked.covariate) if name is not None]
+    data, arms, of_persons = persons_as_items(data, arms, paired=asked.paired, within=within)
     arms, unpaired, numbered = unpaired_arms(data, arms, paired=asked.paired)
     if unpaired and asked.labels is not None:
         raise InputError(
@@ -290,10 +293,8 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions, family: int) -> Leaderbo
         raise InputError(
             f"{Option('shared_trials')} needs models on the same items; leave it out, or add {Option('paired', value=True)}"
         )
-    named = named_clusters(data, asked.cluster)
     head = None if asked.baseline is None else entry_of(arms, asked.baseline)
     covariate = None if asked.covariate is None else data.factor(asked.covariate)
-    factors = [*named, *([] if asked.over is None else [data.factor(asked.over)]), *([covariate] if covariate else [])]
     trials = trial_design(
         arms,
         chosen,
@@ -308,7 +309,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions, family: int) -> Leaderbo
             chosen,
             arms,
             contrast=column,
-            named=factors,
+            named=[*named_clusters(data, asked.cluster), *within],
             passes=wanted,
             accept=asked.accept,
             reference=head,
@@ -319,7 +320,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions, family: int) -> Leaderbo
     )
     averaged = wanted_average(data, board.table.items, average=asked.average, over=asked.over, weights=asked.weights)
     if asked.labels is not None:
-        board = board.corrected_by(asked.labels, named, column)
+        board = board.corrected_by(asked.labels, named_clusters(data, asked.cluster), column)
     if covariate is not None:
         board = replace(board, before=covariate_of(board.table, covariate, averaged))
     board = (board if averaged is None else board.averaged_over(averaged)).best_first()
@@ -344,9 +345,9 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions, family: int) -> Leaderbo
         *notes("dependence", of_clusters, caution=False),
         *notes("left_out", remarks, caution=False),
     )
-    left_out = left_out_of_several_runs(ambiguous, remedy=Option("contrast", "run"))
     basis = f"{found.basis}, adjusted for {asked.covariate}" if asked.covariate else found.basis
-    return replace(found, basis=basis, notes=(*left_out, *found.notes, *of_entries))
+    left_out = left_out_of_several_runs(ambiguous, remedy=Option("contrast", "run"))
+    return replace(found, basis=basis, notes=(*left_out, *of_persons, *found.notes, *of_entries))
 
 
 def _planned(data: EvalData, plan: DeclaredPlan, asked: opt.GivenOptions, family: int) -> Leaderboard:

@@ -13,6 +13,7 @@ from evalstats.analysis.compare.gate import gate
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.stats.unpaired import TwoProportions, miettinen_nurminen, welch
 
+COLUMNS = {"model": "model", "score": "solved"}
 # Sums in another order.
 ROUNDING = 1e-9
 
@@ -245,6 +246,48 @@ def test_users_who_met_both_sides_are_clusters() -> None:
     assert result.n_clusters == 140
     (note,) = [note for note in result.notes if "20 of 140 users have scores of several systems" in note.text]
     assert not note.caution
+
+
+@pytest.mark.parametrize("key", ["account_id", "user"])
+def test_persons_who_met_both_sides_are_compared_with_themselves(key: str) -> None:
+    """Hard cases meet the new version more often, so that over rows it loses what each person gains (Simpson's paradox)."""
+    rng = np.random.default_rng(3)
+    rows = [
+        (f"p{i}", model, f"d{k % 5}", int(rng.random() < (0.3 if hard else 0.8) + 0.15 * (model == "v2")))
+        for i in range(120)
+        for hard in (i % 2,)
+        for model, n in (("v1", 2 if hard else 8), ("v2", 8 if hard else 2))
+        for k in range(n if i > 5 or model == "v1" else 0)
+    ]
+    table = pl.DataFrame(rows, schema=[key, "model", "day", "solved"], orient="row")
+    data = es.from_frame(
+        table, item="#row", model="model", score="solved", **({"user": "user"} if key == "user" else {})
+    )
+    result = es.compare(data, "v1", "v2")
+    means = (
+        table.group_by(key, "model")
+        .agg(pl.col("solved").mean())
+        .pivot("model", index=key, values="solved")
+        .drop_nulls()
+    )
+    assert (result.different, result.n_items, result.verdict) == ("", 114, "better")
+    assert result.estimate == pytest.approx((means["v2"] - means["v1"]).mean())
+    assert (
+        result.ends
+        == es.compare(es.from_frame(table, item=key, trial="#order", model="model", score="solved"), "v1", "v2").ends
+    )
+    [note] = [note for note in result.notes if "compared with itself" in note.text]
+    assert note.line == (
+        f"Most met both sides, so each {key} is compared with itself, over all its rows. To compare rows: paired=False."
+    )
+    assert [row.may_be_best for row in es.leaderboard(data).rows] == [True, False]
+    assert es.compare(data, "v1", "v2", paired=False).verdict == "worse"
+    # Of what the question splits by, a person has several levels.
+    assert es.compare(data, "v1", "v2", by="day").different
+    some = es.from_frame(
+        table.filter((pl.col("model") == "v1") == pl.col(key).str.ends_with("4")), item="#row", **COLUMNS
+    )
+    assert es.compare(some, "v1", "v2").different
 
 
 def of_the_ratio(result: es.Comparison) -> list[tuple[str, bool]]:
