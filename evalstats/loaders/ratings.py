@@ -78,8 +78,8 @@ def from_ratings(
     raters
         Instead of these two: columns that hold one rater's ratings each. An empty cell is no rating.
     humans
-        Raters who are people; all others are judges. Not needed where a column `rater_kind` says it, or where all raters are
-        alike and their agreement is asked.
+        Raters who are people; all others are judges. Not needed where a column `rater_kind` says it, where they are called so
+        (`human_1`), or where all raters are alike and their agreement is asked.
     benchmark
         What to call the ratings.
     **columns
@@ -127,12 +127,16 @@ def _read(
     if item == ROW:
         table = table.with_row_index(ROW, offset=1)
     rated: Mapping[str, tuple[str, str]] = {name: (name, "") for name in raters}
-    who_rated = (_called(table, role, role) for role in ("rater", "judge"))
-    rater = rater or next((name for name in who_rated if name in table.columns), None)
-    if rater is None:
-        rated = rated or {name: (name, "") for name in voters} or _raters_in(table, _each(people, table.columns))
-        raters = [*rated]
-        people = people or [who for who, _ in rated.values() if _PEOPLE & {*words_of(who).split("_")}]
+    if rater is None and not rated:
+        asked = _each(people, table.columns)
+        found = {name: (name, "") for name in voters} or _raters_in(table, asked)
+        who_rated = (_called(table, role, role) for role in ("rater", "judge"))
+        rater = next((name for name in who_rated if name in table.columns), None)
+        # Beside a person's ratings a column called judge may hold the judge's: where no other column holds ratings, or as asked.
+        beside = rater in found and (value or _called(table, "score", "value", "label")) not in table.columns
+        if rater is None or beside or {*asked} & {*table.columns}:
+            rated = found
+    raters = [*rated]
     named = {"item": item, **columns}
     if raters:
         in_standard_columns(table, {"item": item}, "ratings")
@@ -428,12 +432,13 @@ def _in_one_vocabulary(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
-    """Say of every rater whether it is a person or a judge."""
+    """Say of every rater whether it is a person or a judge; those called so are people where nobody else is named."""
     raters = levels_of(table["rater"])
     for name in (people := _each(people, raters)):
         if name not in raters:
             raise InputError(f"{Option('humans')} names {name!r}, who rated nothing; raters: {comma_list(raters, 10)}")
     if not people and "rater_kind" in table.columns:
         return table
+    people = people or [name for name in raters if _PEOPLE & {*words_of(name).split("_")}]
     kind = pl.when(pl.col("rater").is_in(people)).then(pl.lit("human")).otherwise(pl.lit("judge"))
     return table.with_columns(kind.alias("rater_kind"))

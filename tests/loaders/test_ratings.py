@@ -139,6 +139,19 @@ def test_people_who_are_named_are_raters_whatever_their_columns_are_called() -> 
     assert dict(kinds.iter_rows()) == {"ann": "human", "bob": "human", "gpt4": "judge"}
 
 
+def test_a_rater_called_human_is_a_person_in_long_and_wide_tables_alike() -> None:
+    wide = {"answer_id": [*range(12)], "human": [1, 2, 3] * 4, "judge": [2, 2, 3] * 4}
+    kinds = [("human", "human"), ("judge", "judge")]
+    long = pl.DataFrame(wide).unpivot(["human", "judge"], index="answer_id", variable_name="who", value_name="rating")
+    for table in (wide, long.rename({"who": "judge"})):
+        for humans in ("", "human"):
+            ratings = from_ratings(table, humans=humans or ()).ratings
+            assert ratings.select("rater", "rater_kind").unique().sort("rater").rows() == kinds
+    # A column of a rater who is named makes the table wide, whatever else is called like a rater or a rating.
+    beside = wide | {"judge": ["gpt-4o"] * 12, "judge_score": [1, 3, 3] * 4}
+    assert {*from_ratings(beside, humans="human").ratings["rater"]} == {"human", "judge_score"}
+
+
 def test_labels_are_no_raters_beside_a_column_called_label_or_a_persons_numbers() -> None:
     words = ["yes", "no", "yes", "yes"]
     wide = {"id": [1, 2, 3, 4], "human_reviewed": words, "llm_answer": words}
