@@ -408,9 +408,9 @@ class _Table:
         # What has a level of its own in each row names rows, unless it is called so and no more.
         if any(1 < len(column.levels) < self.n_rows for _, column in weighed):
             weighed = [pair for pair in weighed if pair[0] == 1 or len(pair[1].levels) < self.n_rows]
-        # What is called like nothing is no model beside several that are called so.
+        # What is called like nothing is no model beside several that are called so, and without these nothing is compared.
         if any(weight >= SURE and len(column.levels) > 1 for weight, column in weighed):
-            weighed = [pair for pair in weighed if pair[0] > GUESS]
+            return [pair for pair in weighed if pair[0] > GUESS]
         alone = 0.5 if not weighed or weighed[0][0] < 0.6 else 0.0
         return [*weighed, (alone, None)]
 

@@ -296,6 +296,13 @@ def test_votes_are_told_by_names_of_sides_or_by_who_won(columns: dict[str, Seque
     assert " ".join(found) == options if options else found[:2] == ("model_a=COLUMN", "model_b=COLUMN")
 
 
+def test_no_map_is_offered_without_a_column_called_system() -> None:
+    # Without it two files of judges were compared as if they were the systems.
+    rows = [{"answer_id": f"a{k}", "system": ("alpha", "beta")[k % 2], "rating": 1 + k % 7} for k in range(40)]
+    offers = [fit.options for fit in assigned([*rows[0]], rows, AskedNames(question="compare")) if not fit.lacks]
+    assert offers == [("item=answer_id", "score=rating", "model=system")]
+
+
 def test_numbers_of_no_item_are_no_models() -> None:
     rows = [{"host": "h", "threads": 8 + k, "poll": 50, "avg_ts": 3.5 * k} for k in range(4)]
     assert not any("models=" in option for fit in assigned(list(rows[0]), rows) for option in fit.options)

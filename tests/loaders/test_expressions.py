@@ -120,10 +120,7 @@ def test_a_column_of_that_name_is_that_column(table: Any) -> None:
         (ANSWERS, ["--map item=qid --map score=pred==gold"]),
         (
             COUNTS,
-            [
-                "--map 'item=#row' --map score=conversions/users --map model=variant",
-                "--map 'item=#row' --map score=conversions/users",
-            ],
+            ["--map 'item=#row' --map score=conversions/users --map model=variant"],
         ),
         (
             "problem,model,n_samples,n_correct\np0,a,9,1\np0,b,9,4\np1,a,9,9\np1,b,9,5\n",
