@@ -19,7 +19,7 @@ from evalstats.loaders.blocks import (
 )
 from evalstats.loaders.column_map import MADE, STANDARD, ColumnMap, column_named, side_in
 from evalstats.loaders.roles import words_of
-from evalstats.loaders.values import Places, misfit
+from evalstats.loaders.values import CURRENCY, Places, misfit
 from evalstats.schema.columns import DEPENDENT, OUTCOMES, is_shared_by_name, is_usual_text
 from evalstats.schema.memory import held_bytes
 
@@ -35,9 +35,9 @@ _FORM = {
         "whole": r"^-?(?:0|[1-9]\d{0,17})$",
         "number": r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$",
         "float": r"^-?(?:0|[1-9]\d*)\.(?:0|\d*[1-9])$",
-        "comma": r"^(?:[+-]?(?:\d*,\d+|\d+)|-|(?i:n/?a|nan|null|none))$",
+        "comma": rf"^(?:[+\-−]?{CURRENCY}?\s*(?:\d*,\d+|\d+)(?:\s*(?:{CURRENCY}|%))?|-|(?i:n/?a|nan|null|none))$",
         "truth": r"^(?i:true|false)$",
-        "percent": r"^\s*(?:[+-]?(?:\d+\.?\d*|\.\d+)\s*%|-|(?i:n/?a|nan|null|none))\s*$",
+        "percent": r"^\s*(?:[+\-−]?(?:\d+[.,]?\d*|[.,]\d+)\s*%|-|(?i:n/?a|nan|null|none))\s*$",
     }.items()
 }
 _FORMS = [*_FORM.values()]
@@ -115,6 +115,7 @@ class Survey(msgspec.Struct):
                 seen.floats = False
                 seen.dtype = seen.dtype if seen.nested else series.dtype
             if (column := _STANDARD.get(series.name)) is not None and not (seen.misfit or seen.nested):
+                values = self._pointed(values, series.name, series.name)
                 fits = not misfit(column, values, places := Places(self.word, block.places))
                 seen.misfit = "" if fits else misfit(column, series, places)
         check_width(len(self.seen))
@@ -158,11 +159,15 @@ class Survey(msgspec.Struct):
         """Take the column for something out of a block, the whole numbers in it written without a point."""
         if self.seen[source].nested and role != "tags":
             raise InputError(f"column {source!r} holds lists or objects; {role} needs one plain value a row")
-        cells = block.cells(source)
-        if role == "score" and self.seen[source].commas and cells.dtype == pl.String:
-            return cells.str.replace(",", ".", literal=True)
+        cells = self._pointed(block.cells(source), source, role)
         pointed = role != "score" and cells.dtype == pl.String and self.seen[source].floats
         return cells.str.strip_suffix(".0") if pointed else cells
+
+    def _pointed(self, cells: pl.Series, source: str, role: str) -> pl.Series:
+        """Return numbers in text with a point for the comma of a column that has these."""
+        is_number = role == "score" or (role in _STANDARD and _STANDARD[role].dtype.is_numeric())
+        has_commas = is_number and self.seen[source].commas and cells.dtype == pl.String
+        return cells.str.replace(",", ".", literal=True) if has_commas else cells
 
     def in_percent(self, sources: Iterable[str]) -> bool:
         """Whether each number in these columns has a percent sign."""

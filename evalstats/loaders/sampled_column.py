@@ -29,9 +29,8 @@ from evalstats.loaders.values import (
     NO_VALUE,
     as_number,
     as_text,
-    has_decimal_comma,
+    is_written_number,
     letter_grade,
-    percent_score,
     word_score,
 )
 from evalstats.schema.columns import is_answer
@@ -362,10 +361,5 @@ def repeats_told_apart(
 
 
 def is_score(cell: str) -> bool:
-    """Whether a cell holds a number, a percentage, or a word for right or wrong."""
-    return (
-        as_number(cell) is not None
-        or word_score(cell) is not None
-        or percent_score(cell) is not None
-        or has_decimal_comma(cell)
-    )
+    """Whether a cell holds a number, also as people write it, or a word for right or wrong."""
+    return as_number(cell) is not None or word_score(cell) is not None or is_written_number(cell)

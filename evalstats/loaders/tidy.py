@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,9 @@ DEFAULT_BENCHMARK = UNNAMED
 DEFAULT_METRIC = "score"
 _SHOWN = 3
 # What the row is called below a table that sums up those above it.
-_TOTALS = frozenset({"mean", "average", "avg", "overall", "total", "sum", "all"})
+_TOTALS = frozenset(
+    {"mean", "average", "avg", "overall", "total", "sum", "all", "mittelwert", "durchschnitt", "gesamt"}
+)
 # What no row may lack.
 _NEEDED = ("item", "model", "run", "benchmark", "metric")
 _SHOWN_LEVELS = 12
@@ -141,17 +143,32 @@ class Tidier:
     def _without_totals(self, block: TableBlock) -> TableBlock:
         """Leave out the rows that sum up others, where such a row ends the table: they are no items.
 
-        Where the first item is such a word, or any word that is written alike, each row is an item of its own.
+        Where the first item is such a word, or any word that is written alike, each row is an item of its own, unless the last
+        one holds the means of the others.
         """
         source = self.binding.columns.get("item", "")
         first, last = (as_text(row.get(source)) or "" for row in (self.survey.first, self.survey.last))
         are_words = first.isalpha() and first[:1].isupper() == last[:1].isupper()
-        if are_words or first.lower() in _TOTALS or last.lower() not in _TOTALS:
+        if first.lower() in _TOTALS or last.lower() not in _TOTALS or (are_words and not self._ends_in_means(block)):
             return block
         ids = block.cells(source).cast(pl.String)
         sums = ids.str.strip_chars().str.to_lowercase().is_in(_TOTALS).fill_null(value=False)
         self._totals.update(zip(block.places.filter(sums).to_list(), ids.filter(sums).to_list(), strict=True))
         return structs.replace(block, frame=block.frame.filter(~sums), places=block.places.filter(~sums))
+
+    def _ends_in_means(self, block: TableBlock) -> bool:
+        """Whether the last row of a whole table of items holds the means of the others, which differ, as far as it is written."""
+        items, sources = block.cells(self.binding.columns["item"]), {*self.binding.scores.values()}
+        if block.frame.height != self.survey.n_rows or items.is_duplicated().any():
+            return False
+        columns = [self.survey.cells(block, source, "score") for source in sources]
+        numbers = [scores_of(cells, percent=self.survey.in_percent(sources)).number for cells in columns]
+        digits = [len(str(cells[-1]).rstrip("% ").partition(".")[2]) for cells in columns]
+        # A whole number may be a score like any other, and the nearest one to a mean by chance.
+        return any(own.n_unique() > 1 for own in numbers) and all(
+            abs((own[-1] or 0.0) - cast("float", own[:-1].mean() or 0.0)) <= 0.5 * 0.1**n * (n > 0) + _ROUNDING
+            for own, n in zip(numbers, digits, strict=True)
+        )
 
     def _unrepeated(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Drop the rows that repeat others, where the user asked for it."""

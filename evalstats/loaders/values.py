@@ -214,7 +214,9 @@ _NO_RESULT = frozenset(_NO_RESULT_WORDS.split())
 _FAILURE_BEGINS = re.compile(r"(?i)(?:err|\w*error|\w*failure|\w*exception|crashed|timeout|timed out)\b")
 _NOT_FINITE = re.compile(r"(?i)[+-]?inf(?:inity)?")
 _FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+# Numbers as people write them: an own minus sign, a currency before or behind, or a percent sign, which is told by the column.
+CURRENCY = "[$€£¥]"
+_WRITTEN = rf"^([+-]?){CURRENCY}?\s*((?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?)(?:\s*{CURRENCY})?$"
 # What programs write in a column called status. What failed and has a score all the same is scored.
 _FAILED = "failed failure fail crashed crash exception errored timeout timed_out cancelled canceled aborted killed"
 _DONE = "ok success succeeded successful complete completed done finished"
@@ -275,11 +277,19 @@ def without_points(text: pl.Series) -> pl.Series:
 
 
 def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return numbers, and a mask of the cells that are none. NaN and words for "no value" are null."""
+    """Return numbers, and a mask of the cells that are none. NaN and words for "no value" are null.
+
+    >>> numbers_of(pl.Series(["$0.0021", "-3.5 €", "−2", "n/a", "54%", "1,385"]))[0].to_list()
+    [0.0021, -3.5, -2.0, None, None, None]
+    """
     if (number := _finite(values)) is not None:
         return number, pl.Series([False]).new_from_index(0, len(values))
     is_text = not values.dtype.is_numeric()
-    cells = values.cast(pl.String).str.strip_chars() if is_text else values
+    cells = values
+    if is_text:
+        cells = (
+            values.cast(pl.String).str.strip_chars().str.replace("−", "-", literal=True).str.replace(_WRITTEN, "$1$2")
+        )
     cell, read = pl.col("cell"), pl.col("read")
     is_none = cell.str.to_lowercase().is_in(list(NO_VALUE)) if is_text else read.is_nan()
     is_number = read.is_finite().fill_null(value=False)
@@ -356,7 +366,7 @@ def scores_of(
     for word in words:
         if school and len(word) == 1:
             continue
-        score, share = percent_score(word) if percent else None, word_score(word)
+        score, share = as_number(word.rstrip("% ")) if percent else None, word_score(word)
         if score is None and share is not None:
             score = 100 * share if percent else share
         if score is not None and word.lower() not in told:
@@ -373,23 +383,13 @@ def scores_of(
     return ScoreValues(number.zip_with(plain, meant), text.set(plain, None), state, unread & plain)
 
 
-def percent_score(text: str) -> float | None:
-    """Return the number before a percent sign; None where the text is not a number with one.
+def is_written_number(text: str) -> bool:
+    """Whether a text is a number as people write it: with a currency or percent sign, or a decimal comma.
 
-    >>> percent_score("54.0%"), percent_score("54.0 %"), percent_score("54"), percent_score("%")
-    (54.0, 54.0, None, None)
+    >>> [is_written_number(text) for text in ("67,7 %", "$0.0021", "0.38", "1, 2", "%")]
+    [True, True, True, False, False]
     """
-    number, sign, rest = text.strip().partition("%")
-    return as_number(number) if sign and not rest else None
-
-
-def has_decimal_comma(text: str) -> bool:
-    """Whether a text is a number written with a decimal comma.
-
-    >>> has_decimal_comma("0,38"), has_decimal_comma("0.38"), has_decimal_comma("1, 2")
-    (True, False, False)
-    """
-    return _DECIMAL_COMMA.fullmatch(text.strip()) is not None
+    return re.match(_WRITTEN, text.strip(" %").replace("−", "-")) is not None
 
 
 def units_of_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -564,9 +564,9 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
     number, unread = numbers_of(known)
     graded = known.n_unique() > 2 and not unread.any() and bool((number % 1 == 0).all())
     meant = [each for each in seen if not (_tells_of_no_result(each) or (graded and each.replace(" ", "").isalpha()))]
-    if percent_score(first) is not None:
+    if "%" in first and is_written_number(first):
         remedy = f"for percentages say {Option('map', 'percent', of='scale')}, or take the signs off"
-    elif all(map(has_decimal_comma, seen)):
+    elif all("," in each and is_written_number(each) for each in seen):
         plain, pointed = first.replace(",", ""), first.replace(",", ".")
         remedy = f"a comma may part thousands or decimals; write {plain} if it parts thousands, {pointed} if decimals"
     elif not meant:
@@ -638,6 +638,8 @@ def _read_number(column: GlossaryColumn, series: pl.Series, places: Places) -> p
     by_order = f"to number repetitions in the order of the file, write {Option('map', '#order', of='trial')}"
     remedy = by_order if column.name == "trial" else ""
     places.reject(unread, f"has a {column.name} that is no number", series, remedy)
+    if column.unit == "US dollars" and series.dtype == pl.String:
+        places.reject(series.str.contains("[€£¥]"), f"has a {column.name} in another currency", series)
     lowest, highest = cast("tuple[float | None, float | None]", (read.min(), read.max()))
     if lowest is None or highest is None:
         return read.cast(pl.Int64) if column.dtype.is_integer() else read

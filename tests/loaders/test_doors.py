@@ -223,7 +223,7 @@ CHANCE: list[tuple[str, list[Any]]] = [
     ("status", ["deferred", "completed"]),
     ("setting", ["zero-shot", "few-shot"]),
     ("timestamp", ["this morning", "later"]),
-    ("cost_usd", ["$0.01", "$0.02"]),
+    ("cost_usd", ["€0.01", "€0.02"]),
     ("latency_s", ["fast", "slow"]),
     ("n_turns", ["two", "three"]),
     ("weight", ["70B", "8B"]),

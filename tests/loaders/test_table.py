@@ -892,6 +892,23 @@ def test_a_last_row_that_sums_up_the_others_is_no_item(csv: Any, monkeypatch: py
     assert "rows that sum up others are no items and are left out: 1 ('Mean' in line 6)" in notes(data)
 
 
+@pytest.mark.parametrize(("last", "n"), [("Mittelwert;68,0 %;70,5 %", 3), ("Mittelwert;68,0 %;61,5 %", 4)])
+def test_a_last_row_with_the_means_of_the_others_is_no_item(csv: Any, last: str, n: int) -> None:
+    """A row of a word list is one where it is no mean: (67.7 + 61.9 + 74.4) / 3 = 68.0, (70.4 + 63.2 + 78) / 3 = 70.53."""
+    rows = "Lesen;67,7 %;70,4 %\nLogik;61,9 %;63,2 %\nMalen;74,4 %;78 %\n"
+    data = csv(f"Aufgabe;Modell alt;Modell neu\n{rows}{last}\n", "item=Aufgabe", "models=Modell alt,Modell neu")
+    assert data.outcomes["score"].to_list()[:2] == [67.7, 61.9]
+    assert (data.outcomes["item"].n_unique(), data.metrics["unit"].item()) == (n, "percent")
+
+
+def test_costs_may_have_a_currency_and_the_decimal_comma_of_their_column(csv: Any) -> None:
+    rows = "1;a;1;$0,0021\n2;a;0;$0,5\n3;a;1;\n"
+    data = csv(f"item;model;score;cost\n{rows}", "cost_usd=cost")
+    assert data.outcomes["cost_usd"].to_list() == [0.0021, 0.5, None]
+    with pytest.raises(InputError, match="a row has a cost_usd in another currency"):
+        csv(f"item;model;score;cost\n{rows.replace('$', '€')}", "cost_usd=cost")
+
+
 def test_how_many_items_are_behind_a_row_is_no_weight_and_said_to_be_none(csv: Any) -> None:
     board = "task,old,new,{}\nmaths,.6,.7,500\nlaw,.5,.6,300\n"
     counted = csv(board.format("n"), "models=old,new", "item=task")
@@ -918,6 +935,8 @@ def test_items_that_are_called_as_totals_are_items(csv: Any) -> None:
     assert csv(NAMED + "overall,a,1\noverall,b,0\n").outcomes.height == 2
     tasks = ["abs", "all", "len", "max", "mean", "sum"]
     assert csv(NAMED + "".join(f"{task},{model},1\n" for model in "ab" for task in tasks)).outcomes.height == 12
+    wide = "".join(f"{task},1,{int(task != 'len')}\n" for task in tasks)
+    assert csv(f"task,old,new\n{wide}", "models=old,new", "item=task").outcomes.height == 12
     assert csv(NAMED + "abs,a,1\nlen,a,0\nMean,a,0.5\n").outcomes.height == 2
 
 
