@@ -23,6 +23,7 @@ from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, OF_VO
 from evalstats.loaders.expressions import computed
 from evalstats.loaders.look import Look, metric_offered
 from evalstats.loaders.registry import read_source, sniffed
+from evalstats.loaders.roles import has_role_by_name, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
 from evalstats.loaders.score_table import LOADER as PUBLISHED
 from evalstats.loaders.table import LOADER as TABLE
@@ -162,6 +163,10 @@ def found_columns(frame: object, names: Mapping[str, Collection[str]]) -> tuple[
     if isinstance(table, dict):
         return None
     sides, metrics, factors = (frozenset(names.get(name, ())) for name in ("sides", "metrics", "factors"))
+    # Scores alone in a dict, under names that say nothing else, are those of systems.
+    scores = isinstance(frame, dict) and all(dtype.is_numeric() for dtype in table.dtypes)
+    if scores and not sides and not any(map(has_role_by_name, map(words_of, table.columns))):
+        sides = frozenset(table.columns)
     asked = AskedNames(sides=sides, metrics=metrics, factors=factors, question=str(names.get("question", "")))
     return _completed(table, ColumnMap(), asked)
 

@@ -84,6 +84,16 @@ def test_lists_that_are_not_equally_long_are_on_items_of_their_own() -> None:
     assert as_polars(tasks)["item"].to_list()[:2] == ["old/0", "old/1"]
 
 
+def test_lists_whose_rows_are_not_the_same_items_are_two_samples() -> None:
+    old, new = [*OLD], [*NEW]
+    found = es.compare({"old": old, "new": new}, paired=False)
+    rows = es.compare(
+        es.from_frame(LONG.drop(columns="item"), item="#row", score="correct", model="model"), "old", "new"
+    )
+    assert (found.conf_low, found.conf_high) == (rows.conf_low, rows.conf_high)
+    assert es.leaderboard({"a": old, "b": new, "c": new[::-1]}, paired=False).rows[0].n_items == N
+
+
 def test_arrays_of_items_and_seeds_are_trials() -> None:
     scores = {name: (RNG.random((30, 4)) < 0.5).astype(float) for name in ("a", "b")}
     found = es.score(es.from_frame(scores).where(model="a"))

@@ -35,13 +35,14 @@ _MISMATCH = 0.001
 _WHOSE = ("on both sides", "for all systems")
 
 
-def numbers_its_rows(data: EvalData, runs: Sequence[str]) -> bool:
+def numbers_its_rows(data: EvalData, runs: Sequence[str], *, paired: bool | None = None) -> bool:
     """Whether the items of some run are the numbers of its rows, which pair up with nothing.
 
-    Where each column is a model, a row is an item of all of them.
+    Where each column is a model, a row is an item of all of them, unless the user says that they are not `paired`.
     """
     maps = [map_["columns"] for map_ in data.column_maps(runs)]
-    return any(columns.get("item") == ["#row"] and columns.get("model") != ["#columns"] for columns in maps)
+    across = [] if paired is False else ["#columns"]
+    return any(columns.get("item") == ["#row"] and columns.get("model", "") != across for columns in maps)
 
 
 def may_be_unpaired(data: EvalData, runs: Sequence[str]) -> bool:
@@ -113,7 +114,8 @@ def unpaired_arms(
     numbered that nothing aligns: these are no items of another arm, so the arm is put before each number.
     """
     runs = [run for arm in arms for run in arm.runs]
-    numbered = numbers_its_rows(data, runs) and not all(rows_align(data, arms[0], arm) for arm in arms[1:])
+    numbered = numbers_its_rows(data, runs, paired=paired)
+    numbered = numbered and not all(rows_align(data, arms[0], arm) for arm in arms[1:])
     unpaired = (numbered or _apart(data, arms, runs)) if paired is None else not paired
     if unpaired and numbered:
         items = [arm.rows.with_columns(item=pl.format("{}/{}", pl.lit(arm.name), "item")) for arm in arms]
