@@ -11,6 +11,7 @@ from evalstats.analysis.compare.evidence import (
     gained,
     groups_table,
     least,
+    levels_by_verdict,
     margin_words,
     own_scores,
     p_beside,
@@ -100,7 +101,7 @@ def document(result: Comparison) -> Document:
 
 
 def _headline(result: Comparison) -> str:
-    """Say the verdict, what limits it, and another average that claims the opposite, or claims what this one does not."""
+    """Say the verdict, what limits it, and another average or levels that claim the opposite, or what this one does not."""
     first, second, these = named(result.baseline.name), named(result.candidate.name), result.open_for_others
     if these is None:
         said = _verdict_words(result, first, second)
@@ -115,6 +116,8 @@ def _headline(result: Comparison) -> str:
         said += f", on different {result.different}"
     against = [row for row in result.other_averages if not row.agrees and row.verdict in ("better", "worse")]
     others = [f"{weighted_words(row.kind, row.factor)} it is {row.verdict}" for row in against[:1]]
+    levels = levels_by_verdict(result, [word for word in ("better", "worse") if word != result.verdict])
+    others += [f"by {named(result.by)} it is {levels}"] if levels else []
     asked = asked_direction("asked") if any(note.kind == "direction" for note in result.qualifiers) else []
     return "; ".join([said, *limits(result), *others, *asked])
 

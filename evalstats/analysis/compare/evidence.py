@@ -8,7 +8,7 @@ import polars as pl
 
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.flips import MAY_FLIP
-from evalstats.analysis.compare.result import Comparison, GroupRow
+from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow
 from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.design.clusters import dependence_table
 from evalstats.analysis.design.reliability import reliability_figure
@@ -173,6 +173,9 @@ def groups_table(result: Comparison) -> Table | None:
     if not result.groups:
         return None
     digits = figures.digits_of(result)
+    groups = result.groups
+    if len(groups) > _GROUPS_SHOWN:  # where some are left out, none that is shown to differ is
+        groups = sorted(groups, key=lambda group: (group.verdict not in DECIDED, p_beside(group) or 1.0))
     return Table(
         id="groups",
         columns=(
@@ -192,7 +195,7 @@ def groups_table(result: Comparison) -> Table | None:
                 p_beside(group),
                 f"{group.verdict}, scores missing" if group.qualifiers else group.verdict,
             )
-            for group in result.groups
+            for group in groups
         ),
         caption=f"By {result.by}: intervals and p are adjusted for all {len(result.groups)} levels (Bonferroni)",
         tones=TONES,
@@ -201,17 +204,18 @@ def groups_table(result: Comparison) -> Table | None:
     )
 
 
+def levels_by_verdict(result: Comparison, verdicts: Iterable[str]) -> str:
+    """Name the levels that have one of these verdicts: "worse in law and better in code"."""
+    levels = {word: [named(group.level) for group in result.groups if group.verdict == word] for word in verdicts}
+    return " and ".join(f"{word} in {and_list(found, 3)}" for word, found in levels.items() if found)
+
+
 def _by_group(result: Comparison) -> Section | None:
     if not result.groups:
         return None
-    n = len(result.groups)
-    parts = [
-        f"{word} in {and_list([group.level for group in result.groups if group.verdict == word], 3)}"
-        for word in ("better", "worse", "equivalent")
-        if any(group.verdict == word for group in result.groups)
-    ]
+    n, parts = len(result.groups), levels_by_verdict(result, DECIDED)
     who = named(result.candidate.name)
-    head = f"By {result.by}: {who} is {' and '.join(parts)}" if parts else f"No {result.by} shows a difference"
+    head = f"By {result.by}: {who} is {parts}" if parts else f"No {result.by} shows a difference"
     text = (
         f"The {n} levels are one family, so each interval is wider than alone. A verdict in only one of two "
         "levels does not show that the two differ."

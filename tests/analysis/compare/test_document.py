@@ -305,3 +305,23 @@ def test_what_weakens_a_comparison_is_said_once() -> None:
     sides = (rows_of(name, draws(0.5, N, seed)) for name, seed in (("a", 1), ("b", 2)))
     data = data_of(*(rows[start : start + 40] for rows, start in zip(sides, (0, 20), strict=True)))
     assert compare(data, "a", "b").explain().count("hold different items") == 1
+
+
+def test_a_level_that_is_shown_to_lose_is_named_first() -> None:
+    """A release is held up by the one task that broke, which the average over all hides."""
+    levels = [f"t{i:02}" for i in range(10) for _ in range(20)]
+    first = [float(i % 2) for i in range(200)]
+    second = [0.0 if level == "t09" else score for level, score in zip(levels, first, strict=True)]
+    second[:6] = [1.0] * 6
+    sides = (rows_of(name, scores, factors={"chapter": levels}) for name, scores in (("a", first), ("b", second)))
+    result = compare(data_of(*sides), "a", "b", by="chapter", cluster="none")
+    assert (result.verdict, [row.level for row in result.groups if row.verdict == "worse"]) == ("inconclusive", ["t09"])
+    document = result.document()
+    headline = "b is not shown to differ from a; by chapter it is worse in t09"
+    assert document.headline == headline
+    assert result.summary().startswith(f"{headline}. ")
+    [answer] = [block for block in document.answer if isinstance(block, Figure)]
+    assert answer.table is not None
+    assert [row[0] for row in answer.table.rows] == ["t09", "t00", *(f"t0{i}" for i in range(1, 9))]
+    few = compare(right_or_wrong(factors=FEW), "a", "b", by="third").document()
+    assert few.headline == "b is not shown to differ from a"
