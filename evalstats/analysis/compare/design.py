@@ -229,11 +229,11 @@ def decided(
     """Return the design with the factor that decides in force, all factors looked at, and those over which the difference varies.
 
     Where somebody declared what items share (`settled`), that holds. What a factor that decides explains is not counted again:
-    the others are then looked at with it as the unit. A factor that the comparison is split by is shown level by level and is no
-    finding.
+    the others are then looked at with it as the unit. The levels of a factor that the comparison is split by are fixed, and it is
+    shown level by level and is no finding.
     """
     paired, names, seed = design.paired, design.data.factor_names(), design.seed
-    rows = dependence(paired, columns, design.clusters, names=names, seed=seed)
+    rows = dependence(paired, columns, design.clusters, names=names, seed=seed, split=split)
     partitions = tuple(row.column for row in rows if row.kind == "partition" and not row.copies)
     design = replace(design, declared=design.clusters, partitions=() if settled else partitions)
     apart = rows
@@ -244,7 +244,8 @@ def decided(
             clusters = _joined(design, widest)
             design = replace(design, clusters=clusters, widened_by=widest)
             others = [name for name in columns if name != widest.column]
-            apart = _besides(paired, widest, rows, dependence(paired, others, clusters, names=names, seed=seed))
+            again = dependence(paired, others, clusters, names=names, seed=seed, split=split)
+            apart = _besides(paired, widest, rows, again)
         too_few = [row for row in apart if row.forbids]
         design = replace(design, too_few=max(too_few, key=lambda row: row.design_effect, default=None))
     varying = [*(row for row in rows if row.copies), *(row for row in apart if row.varies and not row.copies)]

@@ -7,8 +7,8 @@ a factor is                                  and so
 ===========================================  ==========================================================================
 declared (`cluster`, `average`, the plan)    what was declared holds; it is not looked at here
 a partition: named for what its levels hold  fixed: the levels are all that is asked about, and a difference that varies
-(category, language) or yes and no; few      over them is a finding
-levels, many items in each
+(category, language), yes and no, or what    over them is a finding
+`by` names; few levels, many items in each
 a partition all or nothing in every level    copies of one test: the level is the unit, as in a sample
 a sample: passage, user, any other name      where differences may go by it, the wider of the clustered and the
                                              independent interval decides
@@ -464,13 +464,15 @@ def dependence(
     *,
     names: Mapping[str, str],
     seed: int,
+    split: Sequence[str] = (),
 ) -> tuple[ItemFactor, ...]:
     """Say what the factors of paired items are, and test whether the differences go by them.
 
     Where clusters are in force they are the unit: their mean differences are permuted, so that what they share already does not
     count again. Of the columns, which both sides have, those are passed over that vary within a unit, have one level or more
     than half as many levels as units, or are made by the two scores of an item. Samples are one family of tests, partitions
-    another. `names` are sources' own names of standard columns.
+    another. `names` are sources' own names of standard columns. Of a factor that the answer is `split` by, whatever it is called,
+    the levels are what is asked about.
     """
     both = table.values()
     differences = both[:, 1] - both[:, 0]
@@ -482,7 +484,7 @@ def dependence(
         codes = {name: each for name, each in codes.items() if not nested(scores, each)}
     known: dict[str, _Known] = {}
     for name, each in codes.items():
-        named = is_partition(label_of(name, names), table.items[name])
+        named = name in split or is_partition(label_of(name, names), table.items[name])
         kind, copies = kind_of(each, differences, named=named)
         known[name] = _Known(kind, copies, effective_levels(each))
     if clusters:

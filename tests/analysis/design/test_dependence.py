@@ -185,6 +185,14 @@ def test_categories_are_fixed_and_a_difference_that_varies_is_a_finding() -> Non
     assert es.compare(CATEGORIES, "m0", "m1", by="category").findings == ()
 
 
+def test_levels_that_are_asked_about_by_name_are_no_sample() -> None:
+    """Whoever asks by `bin` asks about these bins, as by a column that is called category; unasked, bins are a sample."""
+    bins = grouped([0.5, 0.5, 0.5, 0.5, 0.5, -0.2, -0.1, 0.0], each=12, name="bin")
+    found, unasked = es.compare(bins, "m0", "m1", by="bin"), es.compare(bins, "m0", "m1")
+    assert (found.clusters, found.ends) == ((), es.compare(CATEGORIES, "m0", "m1", by="category").ends)
+    assert (unasked.clusters, unasked.verdict) == (("bin",), "inconclusive")
+
+
 def test_categories_that_are_alike_are_no_finding() -> None:
     assert es.compare(grouped([0.3] * 8, each=12, name="category"), "m0", "m1").findings == ()
 
