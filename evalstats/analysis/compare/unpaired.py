@@ -15,7 +15,7 @@ from evalstats.analysis.compare.difference import MIN_DF, Difference
 from evalstats.analysis.compare.result import AtMargin, Comparison, GroupRow, Missing
 from evalstats.analysis.compare.verdict import at_either_end, decide, judged, margin_words, missing_beyond, withheld
 from evalstats.analysis.design.averages import Average, plain_average, refuse_clusters, wanted_average
-from evalstats.analysis.design.clusters import chosen_clusters, label_of
+from evalstats.analysis.design.clusters import chosen_clusters
 from evalstats.analysis.design.comparability import OF_ITEMS, RunDifference
 from evalstats.analysis.design.different_users import (
     assigned_units,
@@ -23,6 +23,7 @@ from evalstats.analysis.design.different_users import (
     met_by_several,
     rows_may_align,
     split_mismatch,
+    unit_label,
 )
 from evalstats.analysis.design.metric import margin_in_unit, open_direction
 from evalstats.analysis.design.runs import TrialDesign
@@ -186,7 +187,8 @@ def unpaired_comparison(
     sides = _sides(table, cluster, average, before)
     found = sides.answered(conf_level)
     headline = found.headline
-    rows = [method_row(headline, "headline", term="difference"), *_beside(sides, cluster, data, conf_level)]
+    label = None if cluster is None else unit_label(cluster, data, table.runs)
+    rows = [method_row(headline, "headline", term="difference"), *_beside(sides, label, conf_level)]
     missing = _missing(table, cluster, average, before, conf_level=conf_level, margin=margin, ignorable=ignorable)
     loss, gain = missing_beyond(missing, metric, margin), missing_beyond(missing, metric, margin, loss=False)
     found = replace(found, no_equivalence=tuple(dict.fromkeys(why for why in (loss, gain) if why)))
@@ -200,7 +202,6 @@ def unpaired_comparison(
         found, metric, conf_level=conf_level, margin=margin, equivalence=equivalence, noninferior=noninferior
     )
     ruled = judged(missing, verdict, reason, estimate=headline.estimate, names=(names[0], names[1]), margin=margin)
-    label = None if cluster is None else label_of(cluster, data.factor_names())
     units = assigned_units(data, table, clusters)
     what, split = units.noun, split_mismatch(data, table, units, ratio=settings.ratio)
     first, second = (
@@ -294,13 +295,13 @@ def _sides(table: ScoreTable, cluster: str | None, average: Average | None, befo
     )
 
 
-def _beside(sides: UnpairedSides, cluster: str | None, data: EvalData, conf_level: float) -> list[MethodRow]:
+def _beside(sides: UnpairedSides, cluster: str | None, conf_level: float) -> list[MethodRow]:
     """Return the second intervals of the same difference."""
     counts, plain_sides = sides.counts, sides.plain()
     if counts is not None:
         return [method_row(newcombe_hybrid(counts, conf_level=conf_level), "second interval", term="difference")]
     if sides.clusters is not None and cluster is not None:
-        why = f"if rows of one {label_of(cluster, data.factor_names())} were independent"
+        why = f"if rows of one {cluster} were independent"
         return [method_row(plain_sides.difference(conf_level), "sensitivity", why)]
     if sides.strata is not None or sides.before is not None:
         return [method_row(plain_sides.difference(conf_level), "check", "without the adjustment")]

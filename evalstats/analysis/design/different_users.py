@@ -199,6 +199,13 @@ def _item_columns(data: EvalData, runs: Sequence[str]) -> list[str]:
     return [plain(name) for map_ in data.column_maps(runs) for name in map_["columns"].get("item", ())]
 
 
+def unit_label(column: str, data: EvalData, runs: Sequence[str]) -> str:
+    """Return what a column of clusters is called; where it is the item, what items were read from."""
+    label = label_of(column, data.factor_names())
+    sources = {name for map_ in data.column_maps(runs) for name in map_["columns"].get("item", ())} - {"#row"}
+    return sources.pop() if label == "item" and len(sources) == 1 else label
+
+
 @record
 class Units:
     """What systems do not share: users, sessions, items, in the plural; `column` has one level for each, None where rows are.
@@ -221,7 +228,7 @@ def assigned_units(data: EvalData, table: ScoreTable, clusters: Sequence[str]) -
 
     for column in sorted(clusters, key=lambda name: len(np.unique(table.codes(name)))):
         if met(table.codes(column)) < _MANY_MET:
-            label = label_of(column, data.factor_names())
+            label = unit_label(column, data, table.runs)
             user = _USER.search(plain(label))
             return Units(noun=plural_of(user[1] if user else label), column=column, assigned=user is not None)
     if float((table.seen.sum(axis=1) > 1).mean()) >= _MANY_MET:

@@ -349,6 +349,14 @@ def test_clusters_that_both_sides_share_are_not_what_they_differ_by() -> None:
     assert f"rows; clustered by region ({result.n_clusters})" in result.summary()
 
 
+def test_turns_of_a_conversation_are_clustered_by_it_under_its_name() -> None:
+    table = visits((300, 300)).with_columns(conversation_id=pl.format("c{}", pl.int_range(pl.len()) // 3))
+    table = table.with_columns(turn=pl.int_range(pl.len()) % 3)
+    data = es.from_frame(table, item="conversation_id", variant="turn", model="model", score="converted")
+    result = compare(data, paired=False)
+    assert (result.different, result.clusters, result.n_clusters) == ("conversations", ("conversation_id",), 200)
+
+
 def test_two_files_are_no_split_of_one_stream(tmp_path: Path) -> None:
     table = visits((5000, 5400)).select("user_id", "model", "converted")
     for name in ("control", "treatment"):
