@@ -47,6 +47,7 @@ from evalstats.document.numbers import (
 )
 from evalstats.errors import Option
 from evalstats.grammar import plural, plural_of
+from evalstats.schema.metrics import is_money_or_time
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
 
@@ -249,6 +250,10 @@ def notes_of(result: Comparison) -> tuple[Note, ...]:
         *(note for note in result.notes if note.kind != "comparability" or note.text not in grave),
         *(note for note in direction_notes(result.direction) if not note.caution),
     ]
+    metric = result.about
+    if result.missing.withheld and metric.low is metric.high is None and not is_money_or_time(metric.name):
+        scale = ("If it has a lowest and a highest score, as ratings do: ", Option("map", "1..5", of="scale"))
+        known.append(Note(kind="missing", text=f"No bounds of {named(metric.name)} are declared", remedy=scale))
     for row in result.other_averages:
         if not row.agrees:
             ends = interval_words(row.conf_low, row.conf_high, result.scale, figures.digits_of(result))

@@ -162,6 +162,18 @@ def test_trials_that_one_model_lost_are_missing_whatever_others_lost() -> None:
     assert es.compare(uneven(0, lost=20), "old", "new").missing.share_candidate == pytest.approx(20 / 5 / 80)
 
 
+def test_ratings_without_bounds_are_told_how_to_declare_them() -> None:
+    table = pl.DataFrame(
+        {"who": range(140), "before": [2, 3, 3, 4] * 35, "after": [None] * 9 + [3, 4, 4, 5, 4] * 26 + [5]}
+    )
+    found = es.compare(es.from_frame(table, item="who", models=["before", "after"]), "before", "after")
+    assert found.missing.withheld == "better"
+    [note] = [note for note in found.document().notes if "bounds" in note.text]
+    assert note.line.endswith("as ratings do: scale='1..5'.")
+    rated = es.from_frame(table, item="who", models=["before", "after"], scale="1..5")
+    assert es.compare(rated, "before", "after").verdict == "better"
+
+
 @pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
 def test_nothing_bounds_what_is_missing_of_costs(scale: float) -> None:
     """Runs that take longest are those that are cut off, and a unit does not make that better or worse."""
