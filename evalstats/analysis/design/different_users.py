@@ -17,6 +17,7 @@ from evalstats.grammar import plural_of
 from evalstats.record import record
 from evalstats.schema.columns import CONVERSATIONS, KEYS, PERSONS, column_names, plain
 from evalstats.schema.data import EvalData
+from evalstats.stats.checks import FEW_ITEMS
 from evalstats.stats.unpaired import sample_ratio_p
 from evalstats.table.items import Floats, Ints
 from evalstats.table.score_table import ScoreTable
@@ -56,24 +57,25 @@ def persons_as_items(
     """Return data and arms with persons as the items and their rows as trials, where most persons met every arm; else as given.
 
     Only unasked, and of rows that are no items of another arm: compared row by row, arms differ by how often each person met
-    them, too (Simpson's paradox). `within` are the factors that the question names: of each, a person has one level.
+    them, too (Simpson's paradox). `within` are the factors that the question names: of each, a person has one level. Fewer
+    persons than items can be are no items.
     """
     runs = [run for arm in arms for run in arm.runs]
-    if paired is not None or data.merged or len(arms) < 2:
+    people = [name for name in _people(data, runs) if name != "item"]
+    if paired is not None or data.merged or len(arms) < 2 or not people:
         return data, tuple(arms), ()
     numbered = numbers_its_rows(data, runs) and not all(rows_align(data, arms[0], arm) for arm in arms[1:])
-    if not (numbered or _share_hardly(data, arms, runs, ["item"])):
-        return data, tuple(arms), ()
     met: dict[str, int] = {}
-    for name in _people(data, runs):
-        if name == "item" or any(arm.rows[name].null_count() for arm in arms):
+    for name in people if numbered or _share_hardly(data, arms, runs, ["item"]) else ():
+        if any(arm.rows[name].null_count() for arm in arms):
             continue
         n_levels = [pl.col(factor).n_unique() for factor in {*within} - {name}]
         persons = pl.concat(arm.rows.group_by(pl.col(name).cast(pl.String)).agg(n_levels) for arm in arms)
         n_arms = persons[name].value_counts()["count"]
         one_level = not persons.drop(name).width or persons.drop(name).max_horizontal().max() == 1
-        if one_level and (n_arms == len(arms)).sum() >= _MANY_MET * len(n_arms):
-            met[name] = len(n_arms)
+        n_met = int((n_arms == len(arms)).sum())
+        if one_level and n_met >= max(FEW_ITEMS, _MANY_MET * len(n_arms)):
+            met[name] = n_met
     if not met:
         return data, tuple(arms), ()
     person = max(met, key=lambda name: met[name])
