@@ -348,8 +348,9 @@ def is_partition_by_name(name: str) -> bool:
 class Presumed:
     """Columns called passage, template, user, customer, session or conversation that the user has not said anything about.
 
-    One of them makes items dependent if every item has one level of it, and some items share one. A session that
-    each row has for itself, or a user that differs from one answer to the same item to the next, groups no items.
+    One of them makes items dependent if every item has one level of it, and some items share one of several. A session that
+    each row has for itself, a user that differs from one answer to the same item to the next, or an account that all rows are
+    of groups no items.
 
     >>> rows = {"benchmark": ["b"] * 3, "task": [""] * 3, "item": ["1", "2", "3"], "variant": [""] * 3}
     >>> presumed = Presumed(["passage", "session"])
@@ -395,7 +396,7 @@ class Presumed:
         return name in self._empty or self._pairs[name]["item"].n_unique() < self._pairs[name].height
 
     def _is_shared(self, name: str) -> bool:
-        return self._pairs[name]["level"].n_unique() < self._pairs[name]["item"].n_unique()
+        return 1 < self._pairs[name]["level"].n_unique() < self._pairs[name]["item"].n_unique()
 
 
 # --- answers, keys and judgements; counts and measures ---

@@ -124,7 +124,7 @@ def test_records_with_keys_of_their_own_are_refused(tmp_path: Path) -> None:
     "name",
     [
         "passage", "template", "user", "session", "conversation", "thread", "dialogue", "conversation_id", "sessionId",
-        "Thread ID", "DIALOGUE_ID", "passage_id",
+        "Thread ID", "DIALOGUE_ID", "passage_id", "customer", "accountId",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("way", [by_frame, by_csv])
@@ -140,6 +140,7 @@ def test_what_items_share_is_dependence(
     ("levels", "said"),
     [
         (["p", "q", "r", "s"], False),  # each item has its own: it groups nothing
+        (["p", "p", "p", "p"], False),  # all items have the same, as an account that ran them all
         (["p", "p", None, "q"], True),
     ],
 )
