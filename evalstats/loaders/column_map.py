@@ -48,7 +48,7 @@ REPEATS = ("first", "last", "drop")
 _ONE_WORD = frozenset({"scale", "rows", "repeats", "files"})
 # A part of a template of paths that stands for what its name says.
 FIELD = re.compile(r"\{(\w+)\}")
-# How a direction is written behind a column of scores.
+# How a direction is written behind a column of scores, or before the names of metrics.
 WAYS = {"lower": False, "higher": True}
 
 
@@ -129,7 +129,7 @@ class ColumnMap:
     files
         What the last parts of a file's path are, without its ending (`{model}/{benchmark}`); `*` stands for anything.
     directions
-        Column of scores to whether more of it is better; "" for all of them.
+        Metric or column of scores to whether more of it is better; "" for all of them.
     repeats
         Which rows stay where an item stands twice for a system: the "first", the "last", or all but the copies of a whole row
         ("drop").
@@ -183,7 +183,8 @@ class ColumnMap:
         `models=gpt,claude` names columns that hold the scores of a model each, and `models=*_f1,*_em` those of a metric each,
         where the star stands for the model; `trials` and `judges` name those of repetitions and judges.
         `score=acc,f1` names two columns unless one is called "acc,f1"; `score=wer:lower` says
-        that lower is better, `score=acc:higher` the opposite.
+        that lower is better, `score=acc:higher` the opposite, and so do `lower=wer` and `higher=acc,f1` of metrics by name,
+        whether these are columns or stand in rows.
 
         Raises
         ------
@@ -220,7 +221,7 @@ class ColumnMap:
     @classmethod
     def from_tables(cls, tables: Mapping[str, object], *, where: str = "column map") -> "ColumnMap":
         """Make a map from the tables of a TOML document; raise `InputError` where they hold what is no part of a map."""
-        options = ("dependence", "unscored", *OF_LEVELS, *_ONE_WORD)
+        options = ("dependence", "unscored", *OF_LEVELS, *WAYS, *_ONE_WORD)
         known = {"columns", "constants", "values", "metrics", *options}
         unknown = [name for name in tables if name not in known]
         if unknown:
@@ -357,9 +358,10 @@ def _from_option(name: str, source: object) -> ColumnMap:
         return ColumnMap(values={"score": _codes(source)})
     if name in OF_LEVELS:
         return ColumnMap(columns={"score": _names(source, name), OF_LEVELS[name]: (COLUMNS,)})
-    if name == "dependence":
+    if name == "dependence" or name in WAYS:
         parts = source.split(",") if isinstance(source, str) else _names(source, name)
-        return ColumnMap(dependence=tuple(filter(None, map(str.strip, parts))))
+        names = tuple(part.strip() for part in parts if part.strip())
+        return ColumnMap(directions=dict.fromkeys(names, WAYS[name])) if name in WAYS else ColumnMap(dependence=names)
     text = _constant(source, name)
     if name in _ONE_WORD:
         word: dict[str, Any] = {
@@ -423,7 +425,7 @@ def _codes(given: object) -> dict[str, str | float]:
 def _check_name(name: str) -> None:
     if name in MAPPABLE or (name in _OF_COMPARISONS and name not in _MADE_OF_VOTES):
         return
-    if name in {"dependence", "unscored", *OF_LEVELS, *_ONE_WORD}:
+    if name in {"dependence", "unscored", *OF_LEVELS, *WAYS, *_ONE_WORD}:
         raise InputError(f"{name} is not a column; in a TOML file it stands at the top, before the first table")
     if name == "*" or (name.startswith("^") and name.endswith("$")):
         raise InputError(f"{name!r} cannot be a factor's name, since Polars takes it for a pattern; choose another")

@@ -256,11 +256,12 @@ class Tidier:
     def unknown_metrics(self) -> str:
         """Say which metrics the user described and the table does not have; "" where all are there."""
         have = sorted({metric for _, metric in self._ranges})
-        unknown = [repr(name) for name in self.map_.metrics if name not in have]
+        described = dict.fromkeys((*self.map_.metrics, *self.map_.directions))
+        unknown = [repr(name) for name in described if name not in {*have, *self.binding.scores.values(), ""}]
         if not unknown:
             return ""
         return (
-            f"there is no metric {', '.join(unknown)}, of which metrics says something; the table has {', '.join(have)}"
+            f"there is no metric {', '.join(unknown)}, of which the map says something; the table has {', '.join(have)}"
         )
 
     def details(self) -> Iterator[str]:
@@ -351,8 +352,8 @@ class Tidier:
             facts = structs.replace(facts, low=scale.low, high=scale.high, unit=scale.unit)
         if facts.higher_is_better is None and self.map_.directions:
             source = self.binding.scores.get(metric) or self.binding.scores.get(None) or ""
-            said = self.map_.directions.get(source, self.map_.directions.get(""))
-            facts = structs.replace(facts, higher_is_better=said)
+            said = (self.map_.directions.get(name) for name in (metric, source, ""))
+            facts = structs.replace(facts, higher_is_better=next((up for up in said if up is not None), None))
         return facts
 
     def _shared(self, block: TableBlock, places: Places) -> pl.DataFrame:

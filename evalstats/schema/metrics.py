@@ -24,7 +24,7 @@ _BAD = re.compile(
     r"fail|crash|bugg?s?$|defect|timeout|timedout|invalid|malform|violat|breach|leak|attack|exploit|vulnerab|inject|bypass|abus|scam|"
     r"fraud|refus|overrefus|complain|escalat|churn|perplex|surprisal|miscalib|diverg|regret|penalt|latenc|delay|runtim|"
     r"duration|elapsed|expens|overhead|risk|danger|repetit|redundan|contradict|omission|plagiar|memori[sz]|contaminat|"
-    r"disagree|inconsist|unsolved|missed|untruth|nonsens|gibberish|poison|sabotag|cheat|misalign|undesir|loss(?:es)?$|carbon|emission"
+    r"disagree|inconsist|unsolved|missed|untruth|nonsens|gibberish|poison|sabotag|cheat|misalign|undesir|loss(?:es)?$|carbon|emission|dislik|downvot|thumbsdown"
 )
 # Whole words and abbreviations of errors, times and amounts.
 _BAD_WORDS = frozenset(
@@ -39,13 +39,14 @@ _BAD_WORDS = frozenset(
 )  # fmt: skip
 _BAD_PAIRS = frozenset(
     {("false", "positive"), ("false", "positives"), ("false", "negative"), ("false", "negatives"), ("false", "alarm"),
-     ("false", "alarms"), ("bits", "per"), ("cross", "entropy"), ("not", "safe"), ("neg", "log"), ("negative", "log")}
+     ("false", "alarms"), ("bits", "per"), ("cross", "entropy"), ("not", "safe"), ("neg", "log"), ("negative", "log"),
+     ("thumbs", "down"), ("thumb", "down"), ("negative", "feedback"), ("negative", "votes"), ("negative", "vote")}
 )  # fmt: skip
 # Words that turn a bad one round: to detect, to avoid or to be free of it is good.
 _TURNS = re.compile(
     r"no$|non$|not$|without$|free$|anti|avoid|resist|robust|defen[cds]|prevent|protect|detect|identif|recogni|recover|"
     r"correct|fix|repair|resolved$|solved$|handl|reduc|mitigat|surviv|safety$|safe$|neg$|negative$|inverse$|inverted$|accura|acc$|f1$|auc|auroc|"
-    r"auprc|precision|recall|corr$|correlation|saved$|saving|bounded$|withstand|reject"
+    r"auprc|precision|recall|corr$|correlation|saved$|saving|bounded$|withstand|reject|revenue|profit|sales$"
 )
 # Times, amounts and counts: they have no top, and a system whose values all lie below 1 may be fast, not on a scale to 1.
 _AMOUNT = re.compile(

@@ -89,7 +89,7 @@ def test_the_command_that_is_told_gives_the_same(file: Path, tmp_path: Path, mon
             ["--metric", "correct,cost", "--higher-is-better"],
             '[metrics."cost"] with higher_is_better in evalstats.toml',
         ),
-        (["--higher-is-better"], "--map score=correct,cost:lower"),
+        (["--higher-is-better"], "--map lower=cost"),
     ],
 )
 def test_what_cannot_be_asked_is_said_with_options(file: Path, options: list[str], words: str) -> None:

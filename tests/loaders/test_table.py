@@ -909,6 +909,26 @@ def test_costs_may_have_a_currency_and_the_decimal_comma_of_their_column(csv: An
         csv(f"item;model;score;cost\n{rows.replace('$', '€')}", "cost_usd=cost")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,model,metric,score\n" + "".join(f"{k},a,wer,0.5\n{k},a,acc,1\n" for k in range(3)),
+        "id,model,wer,acc\n1,a,0.5,1\n",
+    ],
+    ids=["rows", "columns"],
+)
+def test_a_direction_is_that_of_a_metric_wherever_it_stands(csv: Any, text: str) -> None:
+    scores = [] if "score" in text else ["score=wer,acc:higher"]
+    data = csv(text, *scores, "lower=wer", "higher=acc")
+    assert dict(data.metrics.select("metric", "higher_is_better").rows()) == {"wer": False, "acc": True}
+    absent = "there is no metric 'typo', of which the map says something; the table has acc, wer"
+    if scores:  # the metrics are known before the rows
+        with pytest.raises(InputError, match=absent):
+            csv(text, *scores, "lower=typo")
+    else:
+        assert absent in notes(csv(text, "lower=typo"))
+
+
 def test_how_many_items_are_behind_a_row_is_no_weight_and_said_to_be_none(csv: Any) -> None:
     board = "task,old,new,{}\nmaths,.6,.7,500\nlaw,.5,.6,300\n"
     counted = csv(board.format("n"), "models=old,new", "item=task")

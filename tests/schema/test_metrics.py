@@ -82,7 +82,7 @@ LOWER = [
     "mean_absolute_error", "rmse", "brier_score", "ece", "bits_per_byte", "num_errors", "failures", "crashed",
     "timeouts", "bias_score", "edit_distance", "policyViolations", "misinformation", "incorrect", "hate_speech",
     "cross_entropy", "jailbreak_success", "secret_leaked", "p95_latency", "test/loss", "wordErrorRate", "MAE", "FID",
-    "runtime_s", "attack_passed", "solve_time", "time_to_resolve", "pass_time",
+    "runtime_s", "attack_passed", "solve_time", "time_to_resolve", "pass_time", "thumbs_down", "dislikes", "negative_feedback",
 ]  # fmt: skip
 HIGHER = [
     "score", "accuracy", "correct", "pass", "success", "resolved", "f1", "exact_match", "reward", "safe", "safety",
@@ -90,7 +90,7 @@ HIGHER = [
     "hallucination_detection_accuracy", "error_recovery", "jailbreak_resistance", "neg_mse", "negative_rmse", "auc",
     "bleu", "rouge", "pass@1", "truthful", "faithfulness", "timeliness", "log_likelihood", "quality",
     "refusal_accuracy", "robustness", "defense_rate", "acc_norm", "coherence", "unbiased", "lossless",
-    "bug_resolved",
+    "bug_resolved", "revenue_eur", "thumbs_up", "feedback",
 ]  # fmt: skip
 
 

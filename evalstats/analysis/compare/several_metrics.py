@@ -219,7 +219,7 @@ def _notes(result: Comparisons) -> tuple[Note, ...]:
     found = notes_by_metric(own)
     if asked := [row.metric for row in result.rows if row.direction == "asked"]:
         text = f"Nothing declares which way {and_list(asked, _SHOWN)} {'is' if len(asked) == 1 else 'are'} better"
-        found.append(Note(kind="direction", text=text, remedy=("Say which: ", *how_to_direct(result.metrics, asked))))
+        found.append(Note(kind="direction", text=text, remedy=("Say which: ", *how_to_direct(asked))))
     rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
     return tuple(sorted(found, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
 

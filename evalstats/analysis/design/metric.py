@@ -100,15 +100,14 @@ def how_to_declare(name: str, scale: str) -> str:
     return f"{Option('map', scale, of='scale')}, for files of any format [metrics.{name}] in evalstats.toml"
 
 
-def how_to_direct(metrics: Sequence[str], lower: Sequence[str]) -> Advice:
-    """Say how the directions of some of several metrics are declared, in the two ways of `how_to_declare`.
+def how_to_direct(metrics: Sequence[str]) -> Advice:
+    """Say how the directions of metrics are declared, in the two ways of `how_to_declare`.
 
-    >>> print(written(how_to_direct(["acc", "wer"], ["wer"])))
-    score=['acc', 'wer:lower'] (or :higher), for files of any format [metrics."wer"] with higher_is_better in evalstats.toml
+    >>> print(written(how_to_direct(["wer"])))
+    lower='wer' (or higher), for files of any format [metrics."wer"] with higher_is_better in evalstats.toml
     """
-    scores = tuple(f"{name}:lower" if name in lower else name for name in metrics)
-    table = f'[metrics."{lower[0]}"] with higher_is_better in evalstats.toml'
-    return (Option("map", scores, of="score"), f" (or :higher), for files of any format {table}")
+    table = f'[metrics."{metrics[0]}"] with higher_is_better in evalstats.toml'
+    return (Option("map", ",".join(metrics), of="lower"), f" (or higher), for files of any format {table}")
 
 
 def check_family(metrics: tuple[str, ...], asked: Mapping[str, Any]) -> None:
@@ -126,7 +125,7 @@ def check_family(metrics: tuple[str, ...], asked: Mapping[str, Any]) -> None:
     if asked["higher_is_better"] is not None:
         lower = [name for name in metrics if suggests_lower(name)] or metrics[-1:]
         raise InputError(
-            f"each of several metrics has a direction of its own: {written(how_to_direct(metrics, lower))}; or choose one of "
+            f"each of several metrics has a direction of its own: {written(how_to_direct(lower))}; or choose one of "
             f"{quoted_list(metrics)} with {Option('metric')}"
         )
 

@@ -426,7 +426,7 @@ def test_a_direction_that_nobody_declares_is_no_answer() -> None:
     shown = " ".join(printed(found, full=False).split())
     assert "higher is assumed better in correct." in shown
     assert "Nothing declares which way elapsed_total is better. Say which: " in shown
-    assert "score=['correct', 'elapsed_total:lower']" in shown
+    assert "lower='elapsed_total' (or higher)" in shown
     gated = gate_of(found, "worse")
     assert gated.passed is None
     assert "evalstats.toml" in gated.reason
