@@ -217,10 +217,9 @@ class _Table:
         self.free = [column for column in self.columns if column.name not in asked.factors and column not in apart]
         self.like_items = {column for column in self.free if column.named("item") or column.as_item}
         self.metric = self._metric()
-        named = [
-            c for c in self.columns if JUDGES & c.tokens and c.is_complete and not c.scored and c.chars < NAME_CHARS
-        ]
-        self.judges = [c for c in named if c.words.endswith(("name", "model", "id", *JUDGES))]
+        named = [c for c in self.columns if c.is_complete and not c.scored and c.chars < NAME_CHARS]
+        ends = ("name", "model", "id", *JUDGES)
+        self.judges = [c for c in named if c.named("judge") or (JUDGES & c.tokens and c.words.endswith(ends))]
         self.judge = next((c for c in self.judges if len(c.levels) > 1), None)
         self.persons = [c for c in self.columns if c.is_complete and _SOMEBODY & c.tokens]
         self.made = made_of_two(self.free)
@@ -524,7 +523,9 @@ class _Table:
         keys = [*zip(*(c.values for c in (item, *([model] if model else []), *known)), strict=True)]
         given = {*self.given.columns, *self.given.constants}
         if len({*keys}) == len(keys) or "trial" in given or self.given.repeats is not None:
-            return metric, True, against
+            # Beside numbered repetitions what is new in each row is the id of a run of an item.
+            each = len(item.levels) == self.n_rows and any(c.named("trial") == 1 and len(c.levels) > 1 for c in rest)
+            return metric, True, against + _MARGIN * each
         others = [column for column in rest if column not in known]
         # Where the question names the sides, nothing beside them is compared.
         surest = ASKED_FOR if self.asked.sides else 0.0

@@ -77,10 +77,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 # Who scores, rates or asks is not what is scored.
-_JUDGES = (
-    "judge grader evaluator eval scorer critic reviewer referee annotator rater labeler labeller assessor worker voter"
-)
-_WHO = f"{_JUDGES} embedding reward tokenizer user"
+_JUDGES = "judge grader evaluator scorer critic reviewer referee annotator rater labeler labeller assessor worker voter"
+_WHO = f"{_JUDGES} eval embedding reward tokenizer user"
 # What names and numbers are called.
 _NAMED = "_name _id _version"
 _NUMBERED = "_idx _index _num _number _no"
@@ -157,7 +155,8 @@ ROLES: Final[Mapping[str, Role]] = {
     ),
     # Versions of an item, each asked of every system.
     "variant": _role(w100="turn variant language lang locale perturbation paraphrase"),
-    "judge": _role(w100=_also(_JUDGES, "_id _code _name _model")),
+    # An id or a name of an eval is that of a run, and no judge's.
+    "judge": _role(w100=f"{_also(_JUDGES, '_id _code _name _model')} eval_model eval_model_name"),
     # Persons, who vote, or who rate the same items each.
     "rater": _role(
         w100=_also(

@@ -454,6 +454,17 @@ def test_what_scores_is_not_what_is_scored() -> None:
     assert assigned(list(rows[0]), rows)[0].options[2:] == ("model=response_model_name", "judge=eval_model_name")
 
 
+def test_the_id_of_an_eval_judges_nothing_and_that_of_a_run_is_no_item() -> None:
+    rows = [
+        {"sample_id": f"{m}{i}{k}", "eval_id": f"e{m}", "id": i, "epoch": k, "score_match": "CI"[i % 2], "model": m}
+        for m in ("gpt-4o", "gpt-4.1")
+        for i in range(110)
+        for k in (1, 2, 3)
+    ]
+    found = assigned(list(rows[0]), rows, AskedNames(question="compare"))[0]
+    assert found.options == ("item=id", "score=score_match", "model=model", "trial=epoch")
+
+
 def test_rows_of_several_kinds_are_asked_about() -> None:
     """A column that most rows lack is no score of them."""
     rows = [{"kind": "setup", "target_name": "gpt-4o"}, *[{"kind": "try", "id": k} for k in range(5)], {"passed": 3}]

@@ -228,7 +228,7 @@ def test_nested_columns_are_left_out_with_a_note() -> None:
 def test_a_metric_that_is_not_there_is_named(metric: str | None) -> None:
     rows = {"item": [1, 2], "model": ["m", "m"], "score": [1, 0], "kind": ["score", "score"]}
     with pytest.raises(
-        InputError, match="there is no metric 'Score', of which metrics says something; the table has score"
+        InputError, match="there is no metric 'Score', of which the map says something; the table has score"
     ):
         from_frame(rows, item="item", score="score", metric=metric, metrics={"Score": {"higher_is_better": False}})
 
