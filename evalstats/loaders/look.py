@@ -24,9 +24,20 @@ from evalstats.loaders.expressions import forecast_among, made_of_two, rival_of_
 from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
 from evalstats.loaders.parquet_sizes import row_groups, rows_at_once
 from evalstats.loaders.published_columns import has_items_across, is_absent
-from evalstats.loaders.roles import ANSWERS, ASKED, CALLED, RIGHTS, ROLES, SURE, TOTALS, is_no_side, words_of
+from evalstats.loaders.roles import (
+    ANSWERS,
+    ASKED,
+    CALLED,
+    RIGHTS,
+    ROLES,
+    SURE,
+    TOTALS,
+    is_called_score,
+    is_no_side,
+    words_of,
+)
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames, Record, SampledColumn
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, dicts, grades_in_order
 from evalstats.regular import open_regular
 from evalstats.schema.metrics import suggests_lower
 
@@ -42,7 +53,6 @@ _SHAPES: Final = frozenset({"text", "lines", "array", "parquet"})
 # How many levels of objects below the fields of a record's objects are looked into for what fits.
 _DEEPER: Final = 3
 _YAML: Final = frozenset({".yaml", ".yml"})
-_GRADE: Final = re.compile(r"(?i)\s*[a-f]\s*[-+]?\s*")
 # As many lists of a document are looked at, the longest first, and as many maps are tried, the likeliest first.
 _LISTS: Final = 8
 _TRIED: Final = 4
@@ -406,9 +416,10 @@ def how_to_map(
         return f"{told}It has {held}.{one} {may_fit(shown)}"
     if blocked:
         return f"{told}It has {held}.{one} {blocked}"
-    scores = [f"score={name}" for name in ([f"{loss}:lower" for loss in losses] or rated)]
+    graded = _graded(columns, look.records) if "score" in found[0].lacks else {}
+    scores = [f"score={name}" for name in ([f"{loss}:lower" for loss in losses] or rated or graded)]
     options = [*rows, *(scores[0] if scores and each == "score=COLUMN" else each for each in found[0].options)]
-    missing = [name for name in found[0].lacks if name != "score" or not scores]
+    missing = [name for name in found[0].lacks if name != "score" or graded or not scores]
     without = f", but {_without(missing, columns, look.records)}" if missing else ""
     to_copy = "".join(f"{LINE}{line}" for line in (as_options(options), *shown))
     return f"{told}It has {held}{without}.{one} Name the columns:{to_copy}"
@@ -435,6 +446,12 @@ def _rated(look: Look) -> list[str]:
     columns = [SampledColumn(name, look.records) for name in look.columns if ANSWERS & {*words_of(name).split("_")}]
     columns = [c for c in columns if len(c.numbers) == len(c.cells) and 2 < len(c.levels) <= len(c.cells) // 4]
     return [c.name for c in columns] if len(columns) == 1 else []
+
+
+def _graded(columns: Sequence[str], rows: Sequence[Record]) -> dict[str, str]:
+    """Return the columns that are called scores and hold the grades of a school, with the order of these."""
+    called = (name for name in columns if is_called_score(name))
+    return {name: order for name in called if (order := grades_in_order(str(row.get(name)) for row in rows))}
 
 
 def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best: Assignment) -> str:
@@ -477,9 +494,8 @@ def _without(missing: Sequence[str], columns: Sequence[str], rows: Sequence[Reco
         return f"no column names the two sides; one name for all votes is {Option('map', '@NAME', of='model_a')}"
     if "score" not in missing:
         return f"{'none is' if len(columns) > 1 else 'that is not'} plainly the {' or the '.join(missing)}"
-    graded = (name for name in called if all(_GRADE.fullmatch(str(row.get(name))) for row in rows))
-    if not empty and (grade := next(graded, None)) is not None:
-        means = "a TOML file with [values.score] and a line for each letter, as A = 4"
+    for grade, order in _graded(columns, rows).items():
+        means = f"a TOML file with [values.score] and a line for each letter, as {order}, and map it, too"
         return f"{on_one_line(grade)} holds letters; say what each stands for in {means}"
     none = blank if empty else _unlike_scores(columns)
     return f"{none} (a number, right or wrong, pass or fail): name it, or score the answers first"

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import cast
 
@@ -22,6 +22,7 @@ from evalstats.schema.tables import HALF_CHARACTER, MILLISECONDS_FROM, at_codes,
 # Letter grades and words that harnesses use for right and wrong.
 _LETTERS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 # Grades as schools give them, where C is no "correct". C alone is not told apart.
+_GRADE = re.compile(r"[A-Fa-f][+-]?")
 _SCHOOL_GRADE = re.compile(r"[ABDEFabdef]|[A-Fa-f][+-]")
 # As text, a number is a time from 1973 on: "2024" is no count of seconds. Eight digits are a date.
 _TEXT_SECONDS_FROM = 1e8
@@ -520,6 +521,19 @@ _SHOWN_CHARS = 80
 _STATE_WORDS = pl.when(pl.col(STATE) == "error").then(pl.lit("an error")).otherwise(pl.lit("no score"))
 
 
+def grades_in_order(labels: Iterable[str]) -> str:
+    """Return the grades of a school numbered from the lowest one up, as lines of a map; "" where some label is none.
+
+    >>> grades_in_order(["B", "A+", "C-", "B+"]), grades_in_order(["A", "good"])
+    ('"A+" = 4, "B+" = 3, "B" = 2, "C-" = 1', '')
+    """
+    grades = {*labels}
+    if not all(map(_GRADE.fullmatch, grades)):
+        return ""
+    best_first = sorted(grades, key=lambda grade: (grade[0].upper(), "+ -".index(grade[1:] or " ")))
+    return ", ".join(f'"{grade}" = {len(grades) - place}' for place, grade in enumerate(best_first))
+
+
 class Places(msgspec.Struct, frozen=True):
     """Where rows stand in their file, for messages: `word` is line, record or row."""
 
@@ -578,7 +592,8 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
     else:
         label = meant[0][:_SHOWN_CHARS]
         meant_by = Option("values", (label, 1), of="score")
-        remedy = f"say what each label means: {meant_by}; or map another column to score"
+        graded_by = f"; from the lowest up: {order}" if (order := grades_in_order(seen)) else ""
+        remedy = f"say what each label means: {meant_by}{graded_by}; or map another column to score"
     raise InputError(message + remedy)
 
 

@@ -184,7 +184,11 @@ def test_a_frame_has_them_as_arguments() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("t.csv", "id,grade\nq1,A\nq2,D\n", r"id, grade, but grade holds letters; say what each stands for"),
+        (
+            "t.csv",
+            "id,grade\nq1,A\nq2,D+\n",
+            r'grade holds letters; .* as "A" = 2, "D\+" = 1, and map it, too\.(.|\n)*--map score=grade',
+        ),
         ("t.yaml", "- id: q1\n  ok: 1\n", "It is YAML, which is not read"),
         ("t.csv", "model,a,b,c,d,e\nx,1,0,1,1,0\ny,1,1,1,0,0\n", "Its rows are models and its columns items"),
         ("t.csv", "id,name,note,a,b\nq,x,y\n", "rows of 3 cells below a header of 5"),
