@@ -405,7 +405,7 @@ def how_to_map(
         return may_fit(shown)
     blocked = ""
     if whole and not lines:
-        reason = faults[0].partition(". If ")[0].removesuffix(".")
+        reason = faults[0].removesuffix(".")
         blocked = f"By its names the line below fits, but {reason}.{LINE}{as_options(whole[0])}"
     if given is not None:
         return blocked

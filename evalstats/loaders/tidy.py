@@ -598,10 +598,12 @@ class Tidier:
         )
         if not least and not rows[PLACE].is_in(self._places_kept("drop").implode()).any():
             return f"{found}these are copies of whole rows; to drop them: {Option('map', 'drop', of='repeats')}. {as_trials}"
-        return (
-            f"{found}{self._telling(frame, rows.head(_LOOKED_AT), names, n_before)}. {as_trials}; to keep one of each: "
-            f"{Option('map', 'first', of='repeats')} (or last, or drop, which drops copies of whole rows)"
-        )
+        found += f"{self._telling(frame, rows.head(_LOOKED_AT), names, n_before)}. "
+        to_keep = f"to keep one of each: {Option('map', 'first', of='repeats')}"
+        if not least and rows["system"].n_unique() == 1 < frame["system"].n_unique():
+            only = f"Only {rows['system'][0]!r} repeats items: its last attempts beside first ones of others would favour it"
+            return f"{found}{only}; {to_keep}. {as_trials}"
+        return f"{found}{as_trials}; {to_keep} (or last, or drop, which drops copies of whole rows)"
 
     def _telling(self, frame: pl.DataFrame, rows: pl.DataFrame, names: Sequence[str], n_before: int) -> str:
         """Say which column tells these rows from earlier ones with the same key, where one does."""

@@ -310,6 +310,13 @@ def test_objects_in_cells_are_looked_into_for_what_fits(tmp_path: Path) -> None:
     assert found.filter(model="o3").height == 3
 
 
+def test_attempts_that_one_system_alone_repeats_are_said_to_be_its(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,model,score\nq1,b,1\nq1,a,0\nq1,a,1\n")
+    with pytest.raises(InputError, match=r"Only 'a' repeats items: .* to keep one of each: --map repeats=first\. If "):
+        read(path, strict=True)
+
+
 @pytest.fixture(params=[1, 2, 50_000])
 def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read tables in blocks of so many rows."""
