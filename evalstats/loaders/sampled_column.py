@@ -259,8 +259,9 @@ class SampledColumn:
         """How surely it is the model, or whatever else names the sides."""
         if self.chars > NAME_CHARS or 2 * len(self.cells) < len(self.values):
             return 0.0
-        if asked.sides & self.levels:  # a name that is not there is missed in that column
-            return ASKED_FOR if asked.sides <= self.levels else SURE
+        sides, levels = ({as_text(as_number(name)) or name for name in names} for names in (asked.sides, self.levels))
+        if sides & levels:  # a name that is not there is missed in that column
+            return ASKED_FOR if sides <= levels else SURE
         # Numbers, yes and no name nothing unless the name is all that it says (`model`, and not `illegal_llm`).
         if ROLES["model"].bars(self.words) or (self.scored == 1 and self.words not in ROLES["model"].names):
             return 0.0

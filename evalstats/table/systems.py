@@ -148,10 +148,12 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
         return rows
     columns = ("model", "system") if contrast == "model" else (contrast,)
     levels = [level for column in columns for level in _levels(outcomes, column)]
+    # A number is the same however it is written (1, 1.0), and a model whose maker is left out.
+    alike = {level for level in levels if _WHOLE.sub(r"\1", level) == _WHOLE.sub(r"\1", name)}
+    alike |= {level for level in levels if level.endswith(f"/{name}") and contrast == "model"}
+    if len(alike) == 1:
+        return rows_named(outcomes, alike.pop(), contrast=contrast, role=role)
     if contrast == "model":
-        ends = {level for level in levels if level.endswith(f"/{name}")}
-        if len(ends) == 1:
-            return rows_named(outcomes, ends.pop(), contrast=contrast, role=role)
         levels += get_close_matches(name, _levels(outcomes, "run"), n=2)
     what = "model, system or run" if contrast == "model" else contrast
     raise InputError(unknown_name(name, list(dict.fromkeys(levels)), what=what))
@@ -189,6 +191,7 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
 _BASELINE = re.compile(
     r"(?<![a-z])(baseline|base|control|old|before|reference|original|current|prod|production)(?![a-z])"
 )
+_WHOLE = re.compile(r"^(-?\d+)\.0+$")
 _DIGITS = re.compile(r"(\d+)")
 
 

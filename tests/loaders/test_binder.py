@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import evalstats as es
 from evalstats.cli.advice import on_the_shell
 from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Source, paths_apart, read_head
@@ -385,6 +386,17 @@ def test_the_sides_that_are_compared_tell_which_columns_they_are(tmp_path: Path)
     assert read(path, strict=True).models() == ("new", "old")
     path.write_text("scenario_id,k,wording,passed\n1,0,old,1\n1,0,new,0\n2,0,old,1\n2,0,new,0\n")
     assert read(path, sides=("old", "new"), strict=True).models() == ("new", "old")
+
+
+@pytest.mark.parametrize("sides", [("0", "1"), ("0.0", "1.0")])
+def test_sides_that_are_numbers_are_those_of_the_data_however_they_are_written(
+    tmp_path: Path, sides: tuple[str, str]
+) -> None:
+    path = tmp_path / "t.csv"
+    rows = "".join(f"{t},{q},{k},{(q + k) % 2}\n" for t in ("0.0", "0.7", "1.0") for q in range(20) for k in (1, 2))
+    path.write_text(f"temperature,question,attempt,correct\n{rows}")
+    found = es.compare(read(path, sides=sides, strict=True), *sides)
+    assert found.n_items == 20
 
 
 def test_a_column_that_the_question_names_tells_rows_apart() -> None:
