@@ -83,6 +83,7 @@ _APART: Final = 0.5
 # Of a wider table those columns are looked at that are called like something, and the first of the others.
 _MOST_COLUMNS: Final = 200
 _SCALE: Final = re.compile(r"(-?\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
+_POINT: Final = re.compile(r"(?<=\d)\.(?=\d)")
 _PARTED: Final = re.compile(r"[^_ /.()\[\]]*$")
 
 
@@ -736,17 +737,23 @@ def _is_another_side(column: SampledColumn, sides: Sequence[SampledColumn]) -> b
 
 
 def _shared_ends(names: Sequence[str]) -> tuple[str, str]:
-    """Return what all names begin and end with, up to where a part of them ends.
+    """Return what all names begin and end with, up to where a part of them ends; a point between digits ends none.
 
-    >>> _shared_ends(["score_gpt-4", "score_gpt-4o"]), _shared_ends(["old_f1", "new_f1"]), _shared_ends([])
+    >>> (
+    ...     _shared_ends(["score_gpt-4", "score_gpt-4o"]),
+    ...     _shared_ends(["old_f1", "new_f1"]),
+    ...     _shared_ends(["v1.8", "v1.9"]),
+    ... )
     (('score_', ''), ('', '_f1'), ('', ''))
     """
+    names = [_POINT.sub("\0", name) for name in names]
 
     def start(texts: Sequence[str]) -> str:
         same = takewhile(lambda letters: len({*letters}) == 1, zip(*texts, strict=False))
         return _PARTED.sub("", "".join(letters[0] for letters in same))
 
-    return start(names), start([name[::-1] for name in names])[::-1]
+    ends = start(names), start([name[::-1] for name in names])[::-1]
+    return ends[0].replace("\0", "."), ends[1].replace("\0", ".")
 
 
 def _vary_in(column: SampledColumn, groups: Sequence[SampledColumn]) -> bool:
