@@ -361,7 +361,7 @@ def crossed_names(names: Iterable[str], asked: Collection[str] = ()) -> tuple[li
     """Return the systems by which names of columns are crossed with something, and the patterns that are; nothing for others.
 
     A side is whatever stands in the place of the star in all of its patterns. Metrics, answers, judges, splits are no sides.
-    Of several crossings that of the names `asked` for is meant, which need be crossed with one thing alone.
+    Of several crossings that of the names `asked` for is meant, which need be crossed with one thing alone; else one with scores.
 
     >>> crossed_names(["id", "old_f1", "old_em", "old_answer", "new_f1", "new_em", "new_answer"])
     (['old', 'new'], ['*_f1', '*_em', '*_answer'])
@@ -373,6 +373,8 @@ def crossed_names(names: Iterable[str], asked: Collection[str] = ()) -> tuple[li
     ...     [f"{side}_{kind}@{k}" for side in ("bm25", "dense", "both") for kind in "pr" for k in (5,)], {"bm25"}
     ... )
     (['bm25', 'dense', 'both'], ['*_p@5', '*_r@5'])
+    >>> crossed_names(["em_rag-v1", "em_rag-v2", "f1_rag-v1", "f1_rag-v2"])
+    (['rag-v1', 'rag-v2'], ['em_*', 'f1_*'])
     >>> crossed_names(["answer_relevance", "context_relevance", "answer_recall", "context_recall"])
     ([], [])
     """
@@ -393,7 +395,12 @@ def crossed_names(names: Iterable[str], asked: Collection[str] = ()) -> tuple[li
     wanted = {*asked}
     best = max(
         crossed.values(),
-        key=lambda each: (bool(wanted and wanted <= {*sides[each[0]]}), len(each), len("".join(sides[each[0]]))),
+        key=lambda each: (
+            bool(wanted and wanted <= {*sides[each[0]]}),
+            len(each) > 1 and all(is_called_score(pattern.replace("*", "")) for pattern in each),
+            len(each),
+            len("".join(sides[each[0]])),
+        ),
         default=list[str](),
     )
     if len(best) < 2 and not (best and wanted and wanted <= {*sides[best[0]]}):
