@@ -305,7 +305,7 @@ Accept = Annotated[
 ]
 Ratio = Annotated[
     str | None,
-    _DesignFlag("Assignment ratio of users, such as 60:40, if unpaired; default: 1:1 within one table.", metavar="A:B"),
+    _DesignFlag("Assignment ratio of users, such as 60:40, if unpaired: whether they were split so.", metavar="A:B"),
 ]
 By = Annotated[str | None, Flag("Factor to split by, as one family.")]
 
