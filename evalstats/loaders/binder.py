@@ -70,7 +70,7 @@ _MOST: Final = 6
 # A role of less weight than this is asked about, and so is an assignment that another comes this near to.
 _ENOUGH, _MARGIN, _ARM = 0.65, 0.15, 0.55
 _VERBS: Final = frozenset({"has", "is", "was", "contains", "includes", "uses", "needs", "requires"})
-_SOMEBODY: Final = frozenset({*PERSONS, *CONVERSATIONS, "chat"})
+_SOMEBODY: Final = frozenset({*PERSONS, *CONVERSATIONS, "anon", "chat"})
 # These questions need two systems at least.
 _COMPARE: Final = frozenset({"compare", "leaderboard"})
 _Row = TypeVar("_Row")
@@ -506,7 +506,7 @@ class _Table:
             alone = [v for v in several if len({*zip(item.values, v, strict=False)}) == len({*item.values[: len(v)]})]
             # No two systems, metrics or judges share an item; users may have met one system each. What is no model by its name
             # is then a fact of the item.
-            facts = model is not None and model.values[: self.together] in alone and model.named("model") < SURE
+            facts = model is not None and model.values[: self.together] in alone and model.as_model(self.asked) < SURE
             against += 0.0 if _SOMEBODY & item.tokens else _APART * (len(alone) + facts)
             # Rows sorted by item show few of them: what is called as items are is not doubted for that.
             few = len(item.levels) < (len(model.levels) if model else 1) // 2

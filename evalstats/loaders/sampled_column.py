@@ -38,7 +38,7 @@ from evalstats.schema.columns import is_answer
 Record = Mapping[str, object]
 
 ABSENT: Final = NO_VALUE | {"-", "–", "—"}
-_TRUTH: Final = frozenset({"true", "false", "yes", "no"})
+_TRUTH: Final = frozenset({"true", "false", "yes", "no", "y", "n"})
 MOST_OF_ONE: Final = 8
 NAME_CHARS: Final = 120
 # Texts of more characters than this on average are sentences, not ids.
@@ -97,7 +97,9 @@ class SampledColumn:
         counts = Counter({cell: n for cell, n in Counter(self.cells).items() if cell.lower() not in ABSENT})
         if 2 * len(self.cells) < len(self.values) or not counts:
             return 0.0
-        return sum(n for cell, n in counts.items() if is_score(cell)) / counts.total()
+        # A y alone is a name as x is; beside n it is a yes.
+        yes = {"y", "Y"} if {"n", "N"} & self.levels else set[str]()
+        return sum(n for cell, n in counts.items() if is_score(cell) or cell in yes) / counts.total()
 
     @cached_property
     def numbers(self) -> list[float]:
@@ -234,7 +236,10 @@ class SampledColumn:
         if same and "." in self.name and self.words.endswith(("_success", "_ok")):
             return 0.3
         if not self.numbers:  # words for right and wrong, yes and no, percentages
-            told = any(word_score(cell) is not None and letter_grade(cell) is None for cell in self.levels)
+            told = any(
+                word_score(cell) is not None and letter_grade(cell) is None and cell.lower() not in _TRUTH
+                for cell in self.levels
+            )
             if same and not named:
                 return 0.3 * (told and {cell.lower() for cell in self.levels}.isdisjoint(_TRUTH))
             # What people labelled may be whether an answer is right.
@@ -268,8 +273,9 @@ class SampledColumn:
         named = self.named("model")
         if named < SURE and self.words in ROLES["model"].names and len(self.levels) > max(3, len(self.cells) // 4):
             named = 0.0  # every item with a prompt of its own
-        if named and all(_SIDE.fullmatch(level) or level.lower() in SIDES for level in self.levels):
-            named = max(named, SURE)  # the arms of a test: A and B, control and treatment, v1 and v2
+        # The arms of a test: A and B, v1 and v2, or whatever stands beside a control.
+        if named and (all(map(_SIDE.fullmatch, self.levels)) or not SIDES.isdisjoint(map(str.lower, self.levels))):
+            named = max(named, SURE)
         # What is called like nothing and has a few names may be what is compared.
         few = 1 < len(self.levels) <= min(MOST_SIDES, len(self.cells) // 4) and self.is_complete and not self.is_text
         nameless = few and self.scored < 1 and not (self.is_told or has_role_by_name(self.words))
@@ -363,4 +369,5 @@ def repeats_told_apart(
 
 def is_score(cell: str) -> bool:
     """Whether a cell holds a number, also as people write it, or a word for right or wrong."""
-    return as_number(cell) is not None or word_score(cell) is not None or is_written_number(cell)
+    is_word = word_score(cell) is not None and cell not in {"y", "Y"}
+    return is_word or as_number(cell) is not None or is_written_number(cell)

@@ -240,6 +240,11 @@ def test_the_vocabularies_are_many_and_differ() -> None:
         ("id,Rating (1-5)\n1,3\n2,5\n", ["item=id", "score=Rating (1-5)", "scale=1..5"]),
         ("id,score\n1,85%\n2,5 %\n", ["item=id", "score=score"]),
         ("id,illegal_llm,score\n1,0,.5\n2,1,.25\n3,0,.75\n4,1,.5\n", ["item=id", "score=score"]),
+        # One level called as a side makes arms of the others; y is a yes beside n, and elsewhere a name.
+        (
+            "anon_id,arm,country,signed_up\na1,control,IN,n\na2,short,US,y\na3,friendly,DE,y\na4,control,IN,n\n",
+            ["item=anon_id", "score=signed_up", "model=arm"],
+        ),
         # Two models with two metrics each are not four models.
         (
             "id,gpt-4o_f1,claude_f1,gpt-4o_em,claude_em\n1,.5,.25,1,0\n2,.25,.75,0,1\n3,.5,.5,1,1\n",

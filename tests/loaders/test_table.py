@@ -302,7 +302,7 @@ def test_minus_one_beside_right_and_wrong_may_stand_for_no_score(csv: Any) -> No
 
 def test_unknown_scores_are_counted(csv: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # As long as the header, from which the length of a line is guessed.
-    text = NAMED + "".join(f"question-{item},m,{label}\n" for item, label in enumerate("uvwxyu1"))
+    text = NAMED + "".join(f"question-{item},m,{label}\n" for item, label in enumerate("uvwxzu1"))
     with pytest.raises(
         UnreadableFileError, match=r"6 of 7 rows .*\(line 2: 'u'; then 'v', 'w', 'x' and 1 more labels\)"
     ):
