@@ -217,7 +217,7 @@ _FAMILIES: Final = re.compile(
     r"(?i)\b(?:gpt|chatgpt|claude|gemini|gemma|llama|mixtral|(?:mi|mini|code|dev|magi)stral|qwen|qwq|deepseek|grok|phi|command|"
     r"o[134](?:-mini|-pro|-preview)?|yi|glm|kimi|falcon|vicuna|nova|olmo|sonnet|opus|haiku|minimax|ernie|hunyuan|nemotron|"
     r"palm|bard|koala|alpaca|dbrx|jamba|solar|granite|smollm|pythia|internlm|starcoder|wizardlm|zephyr|tulu|doubao)"
-    r"(?![a-z])|[\d.]+b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-hxyz])(?![a-z])"
+    r"(?![a-z])|(?<![a-z\d.])\d{1,4}(?:\.\d+)?b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-hxyz])(?![a-z])"
 )
 
 _BENCHMARKS: Final = re.compile(
@@ -247,8 +247,10 @@ def are_sides(first: str, second: str) -> bool:
 def names_a_model(text: str) -> bool:
     """Whether a text looks like the name of a language model.
 
-    >>> names_a_model("gpt-4o"), names_a_model("Llama-3-8B"), names_a_model("test_login")
-    (True, True, False)
+    A size stands alone or behind a separator: "a71b" is a commit.
+
+    >>> [names_a_model(name) for name in ("gpt-4o", "our-8B", "7b", "test_login", "a71b", "9f21234b")]
+    [True, True, True, False, False, False]
     """
     return _FAMILIES.search(text) is not None
 
