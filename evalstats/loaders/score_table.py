@@ -40,7 +40,7 @@ from evalstats.loaders.published_numbers import LEVEL, PublishedRows, between, c
 from evalstats.loaders.roles import CALLED, ROLES, SURE, are_sides, is_called_score, names_a_model, plain
 from evalstats.loaders.rows import Row
 from evalstats.loaders.sampled_column import Record, SampledColumn
-from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, day_of, dicts
+from evalstats.loaders.values import as_amount, as_count, as_dict, as_list, as_number, as_text, day_of, dicts
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import UNNAMED, Problem
 from evalstats.schema.metrics import says_percent
@@ -446,6 +446,9 @@ def _add(
         error, ends = beside[0] or error, ends or beside[1]
         if beside == (None, None) and not is_absent(said):
             numbers.unread[column] += 1
+    n = count_of(record.get(metric.n)) if metric.n else None
+    if metric.sd and (sd := as_number(record.get(metric.sd))) is not None and (of := as_amount(n)):
+        error = sd / of**0.5
     known: Row = {name: label(name) for name in ("task", "scenario", "variant") if name in roles.labels}
     known |= {"method": label("method") or "published", "value_raw": as_text(cell), **_facts(record, roles)}
     if label("setting"):
@@ -460,7 +463,7 @@ def _add(
         "benchmark": label("benchmark") or stem,
         "metric": label("metric") or metric.column,
         "unit": label("unit") or ("percent" if percent or named else None),
-        "n": count_of(record.get(metric.n)) if metric.n else None,
+        "n": n,
     }
     numbers.add(cell if parsed is None else number, known, ends=ends, error=error)
 
@@ -510,8 +513,13 @@ def _assumed(roles: PublishedColumns, numbers: PublishedRows, records: Sequence[
         )
     if roles.homeless:
         notes.append(f"{', '.join(roles.homeless)} could belong to any of several scores and is dropped")
-    if roles.spreads:
-        notes.append(f"{', '.join(roles.spreads)} is a spread of scores, not a standard error; it is dropped")
+    notes += [
+        f"{m.sd} is taken as the SD of independent scores that {m.n} counts, and {m.sd} / √{m.n} as the standard error"
+        for m in roles.metrics
+        if m.sd
+    ]
+    if spreads := [name for name in roles.spreads if name not in {m.sd for m in roles.metrics}]:
+        notes.append(f"{', '.join(spreads)} is a spread of scores, not a standard error; it is dropped")
     return notes
 
 

@@ -2,11 +2,14 @@
 
 import gzip
 import json
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import sem
 
 import evalstats as es
 from evalstats.errors import CannotAnswerError, InputError, UnreadableFileError
@@ -181,6 +184,24 @@ def test_a_map_says_which_way_published_scores_go_and_which_stand_for_none(tmp_p
     assert data.aggregates.select("model", "metric", "estimate").rows() == [("a", "wer", 0.2), ("b", "acc", 0.5)]
     assert dict(data.metrics.select("metric", "higher_is_better").rows()) == {"wer": False, "acc": None}
     assert "or stand for no score, and give no number: 2" in told(data)
+
+
+@pytest.mark.parametrize("names", ["mean,std,count", "mean,std,size", "f1_mean,f1_sd,f1_n"])
+def test_the_sd_and_the_count_of_a_mean_make_its_standard_error(table: Any, names: str) -> None:
+    scores = {model: np.random.default_rng(seed).beta(2, 2, 40 + seed) for seed, model in enumerate("ab")}
+    rows = "".join(f"{model},{own.mean()},{own.std(ddof=1)},{len(own)}\n" for model, own in scores.items())
+    data = table(f"model,{names}\n{rows}")
+    assert data.aggregates["std_error"].to_list() == pytest.approx([sem(own) for own in scores.values()])
+    assert data.aggregates["n"].to_list() == [40, 41]
+    assert re.search(
+        r"is taken as the SD of independent scores that .* counts, and .* as the standard error", told(data)
+    )
+
+
+def test_an_sd_beside_what_is_called_no_mean_is_none_of_items(table: Any) -> None:
+    data = table("model,acc,std,n_samples\na,0.5,0.01,400\nb,0.6,0.02,400\n")  # it may be that of runs
+    assert data.aggregates["std_error"].null_count() == 2
+    assert "std is a spread of scores, not a standard error; it is dropped" in told(data)
 
 
 def test_what_a_cell_says_behind_its_score_is_read_and_what_cannot_be_is_told(table: Any) -> None:
