@@ -583,11 +583,12 @@ class _Table:
         options = [f"judge={column.source}" for column in judges[:1] if not {"judge", "judges"} & told]
         if item is None:  # rows of one user or session are no independent ones
             options += [f"dependence={column.name}" for column in whole if column in self.persons][:1]
-        if len(scores) == 1 and self.given.scale is None and "score" not in self.given.columns:
-            # What the header says: `Rating (1-5)`.
-            cells = [cell for cell in scores[0].cells if cell.lower() not in ABSENT]
-            ends, numbers = _SCALE.fullmatch(scores[0].said.strip()), scores[0].numbers
-            low, high = (float(ends[1]), float(ends[2])) if ends else (0.0, 0.0)
+        if scores and self.given.scale is None and "score" not in self.given.columns:
+            # What all headers say: `Tone (1-5)`, `Clarity (1-5)`.
+            ends = {found and found.groups() for found in (_SCALE.fullmatch(score.said.strip()) for score in scores)}
+            low, high = map(float, (len(ends) == 1 and ends.pop()) or (0, 0))
+            cells = [cell for score in scores for cell in score.cells if cell.lower() not in ABSENT]
+            numbers = [number for score in scores for number in score.numbers]
             inside = low < high and len(numbers) == len(cells) and all(low <= number <= high for number in numbers)
             options += [f"scale={low:g}..{high:g}"] if inside and numbers else []
         return options

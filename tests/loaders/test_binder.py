@@ -238,6 +238,11 @@ def test_the_vocabularies_are_many_and_differ() -> None:
         ("item,rater,score\na,x,1\na,y,2\nb,x,3\nb,y,4\n", ["item=item", "score=score", "judge=rater"]),
         ("id,label,prediction,probability\n1,A,A,.9\n2,B,A,.8\n", ["item=id", "score=prediction==label"]),
         ("id,Rating (1-5)\n1,3\n2,5\n", ["item=id", "score=Rating (1-5)", "scale=1..5"]),
+        (
+            "id,Fluency (1-5),Clarity (1-5)\n1,3,4\n2,5,1\n",
+            ["item=id", "score=Fluency (1-5),Clarity (1-5)", "scale=1..5"],
+        ),
+        ("id,Fluency (1-5),Safety (0-1)\n1,3,1\n2,5,0\n", ["item=id", "score=Fluency (1-5),Safety (0-1)"]),
         ("id,score\n1,85%\n2,5 %\n", ["item=id", "score=score"]),
         ("id,illegal_llm,score\n1,0,.5\n2,1,.25\n3,0,.75\n4,1,.5\n", ["item=id", "score=score"]),
         # One level called as a side makes arms of the others; y is a yes beside n, and elsewhere a name.
