@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from evalstats.document.model import Note
-from evalstats.errors import LINE
+from evalstats.errors import LINE, Advice, Option
 from evalstats.grammar import and_list, comma_list
-from evalstats.schema.columns import LOOKS
+from evalstats.schema.columns import KEYS, LOOKS
 from evalstats.schema.data import UNNAMED, EvalData
 from evalstats.schema.names import code_points, disguised, foreign, read_alike
 from evalstats.schema.plan import Plan
@@ -29,9 +29,11 @@ def sources_of(data: EvalData, runs: Sequence[str]) -> tuple[tuple[str, str], ..
 
 
 UNWEIGHTED = (
-    "The rows carry sampling weights, which are not used: the answer holds for the items as they are, not for what they are "
-    "weighted to stand for"
+    "The rows carry sampling weights, which are not used: without weights of levels, the answer holds for the items as they "
+    "are, not for what they are weighted to stand for"
 )
+# As many levels may have a weight each.
+_MOST_LEVELS = 20
 
 
 def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
@@ -47,9 +49,9 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     if LOOKS in data.outcomes.columns and data.outcomes.filter(pl.col("run").is_in(list(runs)))[LOOKS].count():
         text = "The run was looked at after every batch and may have ended by what was seen: intervals for one look are too short"
         found.append(Note(kind="selection", text=text, remedy="Ask compare, whose interval holds at every look"))
-    weights = data.outcomes["weight"]
-    if weights.count() and weights.filter(data.outcomes["run"].is_in(list(runs))).drop_nulls().n_unique() > 1:
-        found.append(Note(kind="average", text=UNWEIGHTED))
+    weighted = data.outcomes.filter(pl.col("weight").is_not_null(), pl.col("run").is_in(list(runs)))
+    if weighted["weight"].n_unique() > 1:
+        found.append(Note(kind="average", text=UNWEIGHTED, remedy=_weights_of_levels(weighted)))
     if data.merged and trial_sets(data.outcomes) is None:
         text = "Which trials made up one run is not known, so no interval includes what differs between runs"
         found.append(Note(kind="choice", text=text, caution=False))
@@ -57,6 +59,21 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     found += lookalike_notes([*levels_of(own["model"]), *levels_of(own["system"])])
     notes = levels_of(own["note"])
     return (*found, *(Note(kind="source", text=text, caution=False) for text in notes))
+
+
+def _weights_of_levels(rows: pl.DataFrame) -> Advice:
+    """Say how the weights are used of a factor whose levels have one each; "" where there is none."""
+    names = [
+        name for name in rows.columns if rows[name].dtype == pl.String and name not in {*KEYS["outcomes"], "model"}
+    ]
+    names = [name for name in ("task", *names) if 1 < rows[name].n_unique() <= _MOST_LEVELS]
+    name = next((name for name in names if rows.select(name, "weight").n_unique() == rows[name].n_unique()), None)
+    if name is None or rows[name].null_count():
+        return ""
+    sums = rows.group_by(name).agg(pl.col("weight").first() * pl.col("item").n_unique()).sort(name)
+    shares = sums.select(name, pl.col("weight") / pl.col("weight").sum()).rows()
+    lines = " / ".join(["level,share", *(f"{level},{share:.4g}" for level, share in shares)])
+    return ("Weight levels: ", Option("over", name), " and ", Option("weights", blank="FILE"), f", a CSV with {lines}")
 
 
 def _not_read(data: EvalData) -> list[Note]:

@@ -283,12 +283,7 @@ class Tidier:
         yield from self._presumed.notes()
         if unknown := self.unknown_metrics():
             yield unknown
-        counts = (name for name in self.binding.factors.values() if words_of(name) in COUNT_NAMES)
-        if self.map_.across == "model" and (counted := next(counts, None)) is not None:
-            yield (
-                f"each row is one item and counts alike, whatever {counted} holds; if rows are published shares of {counted} "
-                f"items each, give every model and task a row of its own with its {counted}"
-            )
+        yield from self._unweighted()
         if self.rows_apart:
             yield (
                 "no column names items, so each row is one, of this table alone; where row k of every table is the same item: "
@@ -324,6 +319,18 @@ class Tidier:
             yield (
                 f"scores of {and_list(metrics)} are not all between 0 and 1, and their scale is not known; {code}"
                 f"to declare it: {Option('map', '1..5', of='scale')}, or percent"
+            )
+
+    def _unweighted(self) -> Iterator[str]:
+        """Say which columns look like weights or counts of rows and weight none."""
+        for name in self.binding.factors.values():
+            if words_of(name).endswith("_weight") and self.survey.dtype(name).is_numeric():
+                yield f"{name} is not used; if it holds sampling weights: {Option('map', name, of='weight')}"
+        counts = (name for name in self.binding.factors.values() if words_of(name) in COUNT_NAMES)
+        if self.map_.across == "model" and (counted := next(counts, None)) is not None:
+            yield (
+                f"each row is one item and counts alike, whatever {counted} holds; if rows are published shares of {counted} "
+                f"items each, give every model and task a row of its own with its {counted}"
             )
 
     def _is_outside(self, benchmark: str, metric: str) -> bool:

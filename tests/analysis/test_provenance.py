@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+import pytest
 
 import evalstats as es
 from evalstats.analysis.frontier.frontier import frontier
@@ -62,3 +64,21 @@ def test_what_was_not_read_is_a_caution_of_every_answer(tmp_path: Path) -> None:
     for found in (es.leaderboard(data), es.compare(data, "old", "new"), es.audit(data)):
         assert [note.caution for note in found.notes if note.text == lost] == [True]
     assert any(lost in note.line for note in es.score(data).document().notes)
+
+
+def test_weights_that_are_those_of_levels_are_said_with_the_shares_that_use_them(tmp_path: Path) -> None:
+    """The weighted average over the levels is that over the items (numpy)."""
+    rng = np.random.default_rng(0)
+    weights = {"billing": 2.0, "legal": 0.5, "login": 1.0}
+    rows = [(f"{level}{k}", level, weights[level], *rng.integers(0, 2, 2)) for level in weights for k in range(20)]
+    table = pl.DataFrame(rows, ["qid", "intent", "traffic_weight", "old", "new"], orient="row")
+    table.write_csv(tmp_path / "t.csv")
+    data = es.read(tmp_path / "t.csv", column_map=es.ColumnMap.from_options(["item=qid", "models=old,new"]))
+    assert any("traffic_weight is not used; if it holds sampling" in each.message for each in data.problems)
+    named = ["item=qid", "models=old,new", "weight=traffic_weight"]
+    data = es.read(tmp_path / "t.csv", column_map=es.ColumnMap.from_options(named))
+    (note,) = (each for each in es.compare(data, "old", "new").notes if each.kind == "average" and each.remedy)
+    assert "over='intent' and weights={...}, a CSV with level,share / billing,0.5714 / legal,0.1429 /" in note.line
+    found = es.compare(data, "old", "new", over="intent", weights={"billing": 4 / 7, "legal": 1 / 7, "login": 2 / 7})
+    differences = table["new"] - table["old"]
+    assert found.estimate == pytest.approx(np.average(differences, weights=table["traffic_weight"]))
