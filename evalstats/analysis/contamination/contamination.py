@@ -1,6 +1,5 @@
 """Do models score higher on items they may have seen? Old against new items, a break at a date, rephrased twins."""
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, cast, get_args
@@ -446,12 +445,10 @@ def contamination(
     return answered_by_plan(result, plan, benchmark=result.benchmark, metric=result.metric, span=span, **given)
 
 
-def _check_options(
-    design: Design, *, cutoffs: Mapping[str, str | dt.date] | None, sides: tuple[Levels, Levels]
-) -> None:
-    if design == "date" and not cutoffs:
+def _check_options(design: Design, *, cutoffs: object, sides: tuple[Levels, Levels]) -> None:
+    if design == "date" and not (cutoffs and isinstance(cutoffs, Mapping)):
         raise InputError(
-            f"a break at a date needs the suspects' cut-offs: {Option('cutoffs', '2024-03-01', of='MODEL')}"
+            f"a break at a date needs the suspects' cut-offs: {Option('cutoffs', str(cutoffs or '2024-03-01'), of='MODEL')}"
         )
     if design != "date" and cutoffs:
         raise InputError("cut-offs go with date; old and new levels go with split and twin")

@@ -1,5 +1,6 @@
 """Scores of all items under suspects and references, which of them are old and which new, and what is cases of them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
@@ -23,6 +24,7 @@ from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
 from evalstats.stats.contamination import DateDensity, ItemContrast, split_contrast
 from evalstats.table.items import HELPER, ITEM_OF_VARIANTS
 
+_DATE, _DAY_CHARS = re.compile(r"\d{4}[-/]\d\d(?:[-/]\d\d)?(?!\d)"), 10
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -322,6 +324,9 @@ def side_levels(
             known[1],
             f"By their names, {known[0][0]!r} of {column} is treated as old and {known[1][0]!r} as new",
         )
+    if all(map(_DATE.match, found)):
+        dated = together(Option("date", column), Option("cutoffs", found[len(found) // 2][:_DAY_CHARS], of="MODEL"))
+        raise InputError(f"{column} holds dates, which a suspect's cut-off splits into old and new: {dated}")
     raise InputError(
         f"which items are old and which new? {column} has {quoted_list(found)}: "
         f"name them, {together(Option('old', blank='LEVEL'), Option('new', blank='LEVEL'))}"

@@ -176,6 +176,12 @@ def test_a_plan_settles_margin_and_level_and_departures_are_said():
         ({"split": "source", "old": "olden"}, InputError, "no level 'olden'"),
         ({"split": "source", "old": "public", "new": "public"}, InputError, "one or the other"),
         ({"split": "topic"}, InputError, "which items are old"),
+        (
+            {"split": "day"},
+            InputError,
+            r"day holds dates, .*: date='day', cutoffs=\{'MODEL': '2024-\d\d-01'\}",
+        ),
+        ({"date": "day", "cutoffs": "2024-06-01"}, InputError, r"cut-offs: cutoffs=\{'MODEL': '2024-06-01'\}"),
         ({"split": "one"}, CannotAnswerError, "one has one level, 'all'; old"),
         ({"split": "model"}, CannotAnswerError, "no item has one level of model: it is empty, or differs"),
         ({"split": "topic", "old": "t1", "new": "t2"}, None, ""),
@@ -189,7 +195,10 @@ def test_a_plan_settles_margin_and_level_and_departures_are_said():
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_words(options, error, said):
-    rows = [{**row, "one": "all", "few": "old" if str(row["item"]) < "q005" else "new"} for row in split_rows(n=120)]
+    rows = split_rows(n=120)
+    for row in rows:
+        number = int(str(row["item"])[1:])
+        row |= {"one": "all", "few": "old" if number < 5 else "new", "day": f"2024-0{number % 9 + 1}-01"}
     results = as_results(rows)
     if error is None:
         assert es.contamination(results, **options).rows[0].n_old == 10
