@@ -274,9 +274,9 @@ class ScoreTableLoader(SingleFileLoader):
 
     A table is taken for one if a column names the model (model, Model, name, llm_model, ...), no column names items, users
     or votes, and at least one other column holds numbers. Rows of one model are parts of a benchmark where columns say which.
-    Each column of numbers is a metric. Columns called std_error, stderr,
-    se, METRIC_se or with ± are its standard error, conf_low and conf_high, METRIC_low and METRIC_high, ci or METRIC_ci its
-    interval, n, votes or n_items what stands behind it. The benchmark is the file's name unless a column
+    Each column of numbers is a metric. Columns called std_error, stderr, se, METRIC_se or with ± are its standard error,
+    conf_low and conf_high, METRIC_low and METRIC_high, ci or METRIC_ci its interval, n, votes or n_items what stands behind it;
+    a mean beside its SD and count has the standard error of these. The benchmark is the file's name unless a column
     says it. Units are not guessed from the size of numbers; a percent sign or the map (`scale=percent`) makes a percentage.
     """
 
