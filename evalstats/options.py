@@ -223,7 +223,7 @@ def check_value(option: Offered, value: Any) -> None:
     listed = bool(several) and hasattr(value, "__iter__")
     if len(plain) + len(several) == len(option.kinds) and not listed and not any(_is_a(value, each) for each in plain):
         words = [*(_PLAIN[kind] for kind in plain), *(["several"] if several else [])]
-        raise InputError(f"{option.name} is {value!r}; give {' or '.join(words)}")
+        raise InputError(f"{option.name}={value!r} cannot be; give {' or '.join(words)}")
     if option.name == "conf_level" and (isinstance(value, str) or not 0.5 < value < 1):
         raise InputError(f"{given} is no level of an interval; it must lie above 0.5 and below 1, such as 0.95")
     if option.name == "seed" and (not isinstance(value, Integral) or int(value) < 0):

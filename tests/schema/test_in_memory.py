@@ -119,9 +119,9 @@ def test_what_is_no_table_is_refused_in_words() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"paired": "no"}, "paired is 'no'; give True or False"),
-        ({"by": ["model"]}, r"by is \['model'\]; give a text"),
-        ({"cluster": False}, "cluster is False; give a text or several"),
+        ({"paired": "no"}, "paired='no' cannot be; give True or False"),
+        ({"by": ["model"]}, r"by=\['model'\] cannot be; give a text"),
+        ({"cluster": False}, "cluster=False cannot be; give a text or several"),
         ({"alpha": 0.1}, r"compare\(\) got an unexpected keyword argument 'alpha'; the option is 'conf_level'"),
         ({"metrics": "x"}, "the option is 'metric'"),
         ({"score": "correct"}, r"columns are named by from_frame\(table, score=...\)"),
