@@ -25,8 +25,9 @@ def as_polars(frame: object) -> pl.DataFrame:
     """Return any dataframe (pandas, pyarrow, DuckDB relation, Polars, lazy or not), dict or list of dicts as a Polars frame.
 
     Levels of an index are columns, and so are the levels of a column's name, with underscores between them. Series of pandas
-    in a dict are put together by their index, lists and arrays by place. Tables in a dict are those of one model each, which
-    their names are; so are numbers by item in it, and lists of numbers that are not equally long.
+    in a dict are put together by their index, lists and arrays by place; tuples are rows without names. Tables in a dict are
+    those of one model each, which their names are; so are numbers by item in it, and lists of numbers that are not equally
+    long.
 
     >>> as_polars({"old": {"id": [1], "ok": [1]}, "new": {"id": [1], "ok": [0]}}).rows()
     [(1, 1, 'old'), (1, 0, 'new')]
@@ -47,7 +48,10 @@ def as_polars(frame: object) -> pl.DataFrame:
             return _of_dict(cast("Mapping[str, Any]", frame))
         if are_rows(frame):
             return _made(_listed(frame))
-        return _of_library(frame)
+        rows = _listed(frame) if type(frame) is list else []
+        if rows and all(isinstance(row, tuple) for row in rows):
+            return pl.DataFrame(rows, orient="row", infer_schema_length=None, strict=False)
+        return _of_library(cast("object", frame))
     except _FAULTS as error:
         said = str(error).partition("\n")[0]
         raise InputError(f"the table cannot be read ({said}); make a column of mixed types text first") from error

@@ -110,6 +110,15 @@ def test_names_of_several_levels_are_joined_and_numbers_that_nobody_gave_are_no_
     assert as_polars(LONG.set_index("item", drop=False)).columns == ["model", "item", "correct"]
 
 
+def test_votes_in_tuples_have_columns_that_can_be_named() -> None:
+    votes = [("x", "y", "x"), ("y", "z", "tie"), ("z", "x", "x")] * 20
+    said = r"from_votes\(table, model_a='column_0', model_b='column_1', winner='column_2'\)"
+    with pytest.raises(InputError, match=said):
+        es.arena(votes)
+    named = es.from_votes(votes, model_a="column_0", model_b="column_1", winner="column_2")
+    assert named.comparisons["outcome"].to_list()[:3] == ["a", "tie", "b"]
+
+
 def test_what_is_no_table_is_refused_in_words() -> None:
     for given in ({"id": ["a", "b"], "ok": [1]}, np.zeros((3, 2))):
         with pytest.raises(InputError, match=r"cannot be read|is not a table"):
