@@ -43,9 +43,7 @@ class FailOn:
                 raise InputError(f"there is no rule {rule!r} to fail on; there are {', '.join(question.rules)}")
             if question.gated_by and given.get(question.gated_by) is None:
                 raise InputError(f"to fail on {rule!r} needs {Option(question.gated_by, blank='NUMBER')}")
-        rules = tuple(self.fail_on) or tuple(
-            rule for rule in (declared.plan.fail_on if declared else ()) if rule in question.rules
-        )
+        rules = tuple(self.fail_on) or _planned(question, declared)
         if _OF_MARGIN in rules:
             from evalstats.analysis.compare.gate import check_rule
 
@@ -54,10 +52,23 @@ class FailOn:
             )
         return rules
 
+    def departing(self, result: Any, question: Question, declared: "Declared | None") -> Any:
+        """Return the result, which first says where the rules that were named are not those of the plan."""
+        from evalstats.schema.plan import Plan, departures
+
+        texts = departures(Plan(fail_on=_planned(question, declared)), fail_on=self.fail_on or None)
+        notes = tuple(Note(kind="plan", text=text) for text in texts)
+        return replace(result, notes=(*notes, *result.notes)) if notes else result
+
     @property
     def output(self) -> Path | None:
         """The JUnit file that is wanted."""
         return None
+
+
+def _planned(question: Question, declared: "Declared | None") -> tuple[str, ...]:
+    """Return the rules that the plan declares, of those that the question has."""
+    return tuple(rule for rule in (declared.plan.fail_on if declared else ()) if rule in question.rules)
 
 
 @record

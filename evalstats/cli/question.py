@@ -83,6 +83,7 @@ def ask(question: Question, options: Sequence[Offered], *parts: Any, typed: Mapp
     )
     with told_in_junit(gate.output):
         result, data = answer(call, form, options, showing)
+    result = gate.departing(result, question, declared)
     reading = {
         **form.typed(call),
         **{

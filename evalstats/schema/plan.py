@@ -13,10 +13,12 @@ from typing import cast
 import polars as pl
 
 from evalstats.errors import InputError
+from evalstats.grammar import comma_list
 from evalstats.record import record
 from evalstats.schema.columns import TableName
-from evalstats.schema.data import EvalData
+from evalstats.schema.data import UNNAMED, EvalData
 from evalstats.schema.names import renamed
+from evalstats.schema.tables import levels_of
 
 # Rounding takes less than this from a sum; several labels a conversation can add more.
 _LEAST, _MOST = 0.98, 1.25
@@ -353,8 +355,18 @@ def with_aliases(data: EvalData, aliases: Mapping[str, str]) -> EvalData:
 
 
 def with_plan(data: EvalData, plan: Plan) -> EvalData:
-    """Return the data as a plan declares them: models under their aliases, and metrics with what it says of them."""
+    """Return the data as a plan declares them: models under their aliases, and metrics with what it says of them.
+
+    Tables that name no benchmark are of the plan's, where it names a single one.
+    """
     data = with_aliases(data, plan.aliases)
+    named = {*plan.primary, *(each.benchmark for each in plan.margins if each.benchmark)}
+    if len(named) == 1 and not named & {*_benchmarks(data)}:
+        name = {UNNAMED: named.pop()}
+        data = replace(
+            data, **{each: renamed(data.table(each), ["benchmark"], name) for each in _MODEL_COLUMNS},
+            metrics=renamed(data.metrics, ["benchmark"], name),
+        )  # fmt: skip
     for metric, facts in plan.metrics.items():
         data = data.with_metric(metric, **facts)
     return data
@@ -368,6 +380,27 @@ def with_primary(data: EvalData, plan: Plan | None) -> EvalData:
     declared = pl.col("benchmark").replace_strict(primary, default=None, return_dtype=pl.String)
     is_head = pl.when(declared.is_null()).then("primary").otherwise(pl.col("metric") == declared)
     return replace(data, metrics=data.metrics.with_columns(is_head.alias("primary")))
+
+
+def _benchmarks(data: EvalData) -> list[str]:
+    return levels_of(pl.concat([data.outcomes["benchmark"].cast(pl.String), data.aggregates["benchmark"]]))
+
+
+def unmet(plan: Plan | None, data: EvalData) -> tuple[str, ...]:
+    """Say what a plan declares of metrics and benchmarks, where nothing of it is in the data: a name may be misspelt."""
+    if plan is None:
+        return ()
+    held, metrics = _benchmarks(data), {*data.metrics["metric"], *data.outcomes["metric"].unique()}
+    found: list[str] = []
+    if plan.primary and not plan.primary.keys() & {*held}:
+        theirs = "name no benchmark" if held == [UNNAMED] else f"hold {comma_list(held, 3)}"
+        found.append(f"The plan declares the primary metric of {comma_list(plan.primary, 3)}; the data {theirs}")
+    if plan.margins and not any(
+        each.benchmark in (None, *held) and each.metric in (None, *metrics) for each in plan.margins
+    ):
+        of = comma_list(dict.fromkeys(each.metric or each.benchmark for each in plan.margins), 3)
+        found.append(f"The plan declares a margin for {of}, which the data do not hold")
+    return tuple(found)
 
 
 def _declared(plan: Plan, benchmark: str, metric: str) -> dict[str, object]:

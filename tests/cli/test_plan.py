@@ -74,3 +74,25 @@ def test_a_misspelt_plan_is_an_error(folder):
     (folder / "evalstats.toml").write_text("[plan]\nconf_levle = 0.9\n")
     found = RUN.invoke(app, ["compare", "old.jsonl", "good.jsonl"])
     assert "did you mean 'conf_level'" in str(found.exception)
+
+
+def test_a_plan_of_one_benchmark_is_that_of_tables_that_name_none(folder):
+    text = '[primary]\n"support" = "right"\n[[margins]]\nbenchmark = "support"\nmetric = "right"\nvalue = "5pp"\nreason = "x"\n'
+    (folder / "evalstats.toml").write_text(text + PLAN.split('nobody notices less"\n')[1])
+    found = values()
+    assert found["margin"] == 0.05
+
+
+def test_what_a_plan_declares_of_no_benchmark_of_the_data_is_said(folder):
+    text = '[primary]\na = "right"\nb = "right"\n[[margins]]\nmetric = "wrong"\nvalue = "5pp"\nreason = "x"\n[map.columns]\n'
+    (folder / "evalstats.toml").write_text(text + PLAN.split("[map.columns]\n")[1])
+    said = [note["text"] for note in values()["notes"] if note["kind"] == "plan"]
+    assert said == [
+        "The plan declares the primary metric of a, b; the data name no benchmark",
+        "The plan declares a margin for wrong, which the data do not hold",
+    ]
+
+
+def test_a_gate_that_is_not_the_plans_is_a_departure(folder):
+    said = [note["text"] for note in values("--fail-on", "worse")["notes"]]
+    assert "Departs from the plan: fail_on worse given, not-noninferior, worse declared" in said

@@ -92,7 +92,7 @@ from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import quoted_list
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan, with_primary
+from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, unmet, with_plan, with_primary
 from evalstats.schema.tables import levels_of
 from evalstats.stats.runs import RunSpread
 from evalstats.table.items import ITEM_OF_VARIANTS, trial_sets
@@ -265,11 +265,12 @@ def compare(
             f"{Option('map', blank='COLUMN', of='trial')}"
         )
     sides = data.written(baseline), data.written(candidate)
-    of_metrics: tuple[Note, ...] = ()
+    of_metrics = as_notes("plan", unmet(plan, data))
     if metric is None:
         require_outcomes(data, *sides)
         data, column = with_primary(data, plan), data.factor(contrast)
-        shared, of_metrics = metrics_of_both(data, sides, contrast=column)
+        shared, unshared = metrics_of_both(data, sides, contrast=column)
+        of_metrics += unshared
         metric = shared[0] if len(shared) == 1 else shared or None
     if metric is None or isinstance(metric, str):
         data = data.with_metric(metric, higher_is_better=higher_is_better)

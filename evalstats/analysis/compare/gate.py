@@ -61,7 +61,7 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
     False
     """
     for rule in fail_on:
-        check_rule(rule, has_margin=result.margin is not None)
+        check_rule(rule, has_margin=result.margin is not None, metric=result.metric)
     named = " and ".join(fail_on)
     if result.verdict == "invalid":
         return Gate(rule=named, passed=None, reason=result.verdict_reason)
@@ -77,12 +77,15 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
     return Gate(rule=named, passed=not failed, reason="; ".join(dict.fromkeys(reasons)))
 
 
-def check_rule(fail_on: str, *, has_margin: bool) -> None:
+def check_rule(fail_on: str, *, has_margin: bool, metric: str = "") -> None:
     """Refuse an unknown rule, and one that needs a margin where none is declared."""
     if fail_on not in RULES:
         raise InputError(f"there is no rule {fail_on!r} to fail on; there are {', '.join(RULES)}")
     if fail_on == "not-noninferior" and not has_margin:
-        raise InputError("to be no worse by more than a margin needs a margin, declared before looking, such as 2pp")
+        of = f" for {metric!r}" if metric else ""
+        raise InputError(
+            f"to be no worse by more than a margin needs a margin{of}, declared before looking, such as 2pp"
+        )
 
 
 def _worse(result: Comparison) -> tuple[bool, str]:

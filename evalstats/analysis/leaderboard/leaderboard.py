@@ -69,7 +69,7 @@ from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import is_are, plural
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
-from evalstats.schema.plan import settled, with_plan, with_primary
+from evalstats.schema.plan import settled, unmet, with_plan, with_primary
 from evalstats.schema.tables import levels_of
 from evalstats.stats.computation import one_thread
 from evalstats.stats.many.independent import ENOUGH_UNITS
@@ -232,6 +232,7 @@ def _board(data: EvalData, asked: opt.GivenOptions, family: int = 1) -> Leaderbo
     plan: DeclaredPlan | None = asked.plan
     found = _unplanned(data, asked, family) if plan is None else _planned(data, plan, asked, family)
     found = replace(found, rows=dated(found.rows, data))
+    found = replace(found, notes=(*notes("plan", unmet(plan, data)), *found.notes))
     return with_posterior(found) if asked.posterior else found
 
 

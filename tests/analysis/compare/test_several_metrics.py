@@ -409,7 +409,7 @@ def test_a_gate_passes_where_every_metric_does(found: es.Comparisons) -> None:
     fine = es.compare(data(), "old", "new", metric=["correct", "latency_s"])
     assert gate_of(fine, "worse").passed
     assert gate_of(fine, "inconclusive").passed is False
-    with pytest.raises(InputError, match="needs a margin"):
+    with pytest.raises(InputError, match="needs a margin for 'correct'"):
         gate_of(fine, "not-noninferior")
 
 
