@@ -466,8 +466,9 @@ def held_out(fit: PairFit, rows: VoteRows, *, n_folds: int = 5, conf_level: floa
     Notes
     -----
     Every vote counts once. Probabilities of a win, a tie and a loss come from the fitted law; "half" has none for ties, and
-    takes Davidson's ties beside its expected shares (`evalstats.stats.arena.likelihood`). The baseline has half a vote added to
-    each outcome, so that an outcome new to it is not impossible.
+    takes Davidson's ties beside its expected shares (`evalstats.stats.arena.likelihood`). The baseline has one share for
+    wins of either side, as the fit has no side, or two where it has covariates; half a vote is added to each outcome, so that
+    an outcome new to it is not impossible.
 
     References
     ----------
@@ -571,6 +572,8 @@ def _predict(fit: PairFit, known: VoteRows, new: VoteRows, met: BoolArray) -> tu
         trained = fit_strengths(known, ties=fit.ties, prior=max(WEAK_PRIOR, fit.prior))
     count = known.count.astype(np.float64)
     seen = np.bincount(_outcomes(known), weights=count, minlength=3)
+    if not known.n_covariates:  # a file may list the winner first, which ratings cannot know
+        seen[[0, 2]] = seen[[0, 2]].mean()
     tie = trained.tie
     if tie is None:
         tie = tie_of_half(linear_predictor(trained, known), count, float(seen[1]) + 0.5)

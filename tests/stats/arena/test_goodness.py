@@ -251,6 +251,7 @@ def test_log_loss_is_the_mean_over_held_out_votes(ties):
         eta = fit.strengths[known.first] - fit.strengths[known.second]
         tie = fit.tie or tie_of_half(eta, known.count.astype(float), n_ties + 0.5)
         counts = np.array([sum(o == k for *_, o in votes) for k in (0, 2, 1)])
+        counts = np.array([counts[0] + counts[2], 2 * counts[1], counts[0] + counts[2]]) / 2
         constant = (counts + 0.5) / (counts.sum() + 1.5)
         for a, b, o in single_votes(new):
             law = vote_law(ties, np.array([fit.strengths[a] - fit.strengths[b]]), tie)
@@ -468,12 +469,21 @@ def test_a_baseline_knows_each_outcome_half_a_vote_more():
     """All decided: the chance of a tie is half a vote of all, and predictions go by the fit of the others' votes."""
     rows = vote_rows([0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1], count=[30, 20, 18, 27], clusters=([0, 1, 2, 3],))
     found = held_out(fit_strengths(rows), rows, n_folds=4)
-    seen = {0: (18.0, 47.0), 1: (48.0, 27.0), 2: (30.0, 47.0), 3: (48.0, 20.0)}
-    plain = 0.0
-    for fold, (won, lost) in seen.items():
-        constant = np.array([won, lost])[fold % 2] + 0.5
-        plain -= [30, 20, 18, 27][fold] * np.log(constant / (won + lost + 1.5))
+    plain = -sum(n * np.log(((95 - n) / 2 + 0.5) / (95 - n + 1.5)) for n in (30, 20, 18, 27))
     assert found.log_loss_constant == pytest.approx(plain / 95)
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_predictions_do_not_depend_on_which_side_a_file_names_first(ties):
+    """A file of chosen and rejected answers names the winner first: shares of the sides would know who won."""
+    rows = some(7, ties=ties, clusters=(np.arange(400) % 10,))
+    turned = rows.outcome == 1
+    first, second = np.where(turned, rows.second, rows.first), np.where(turned, rows.first, rows.second)
+    won, share = np.where(turned, 0, rows.outcome), np.where(turned, 1.0, rows.share)
+    winners = replace(rows, first=first, second=second, outcome=won, share=share)
+    found, wanted = (held_out(fit_strengths(votes, ties=ties), votes, n_folds=10) for votes in (winners, rows))
+    for name in ("log_loss", "log_loss_constant", "gain_low", "gain_high", "loss_p"):
+        assert getattr(found, name) == pytest.approx(getattr(wanted, name), abs=1e-7)
 
 
 def test_zeros_that_were_rounded_are_not_inverted():
