@@ -96,12 +96,9 @@ def calibrated(shared: SharedModels) -> Calibration:
     margin = shared.margin if shared.live.link == "identity" or shared.margin is None else _ANY
     gaps = deleted_gaps(shared.scores, conf_level=shared.conf_level, margin=margin)
     line = _line_in_own_units(shared, fit, gaps)
-    return Calibration(
-        line=line,
-        rows=_model_gaps(shared, fit, gaps, levels, bent=line.bent),
-        level=level,
-        notes=_line_notes(shared, fit, line),
-    )
+    rows = _model_gaps(shared, fit, gaps, levels, bent=line.bent)
+    judges = any(row.verdict == "gap" for row in rows)
+    return Calibration(line=line, rows=rows, level=level, notes=_line_notes(shared, fit, line, judges=judges))
 
 
 def _fit(shared: SharedModels) -> tuple[LineFit | None, str]:
@@ -203,10 +200,13 @@ def other_lines(shared: SharedModels, fit: LineFit) -> tuple[OtherLine, ...]:
     return tuple(found)
 
 
-def _line_notes(shared: SharedModels, fit: LineFit, line: CalibrationLine) -> tuple[Note, ...]:
-    """Return what to say of a line that is hardly one, that rests on few models, or that is not straight."""
+def _line_notes(shared: SharedModels, fit: LineFit, line: CalibrationLine, *, judges: bool) -> tuple[Note, ...]:
+    """Return what to say of a line that is hardly one, that rests on few models, or that is not straight.
+
+    `judges`: a model lies off the line of the others. That line has a clear slope, which the model itself may hide.
+    """
     said: list[Note] = []
-    if fit.slope_p_value > 1.0 - fit.conf_level or fit.slope_low <= 0.0 <= fit.slope_high:
+    if not judges and (fit.slope_p_value > 1.0 - fit.conf_level or fit.slope_low <= 0.0 <= fit.slope_high):
         text = f"Lab scores hardly predict live ones (slope not clearly different from 0, {p_words(fit.slope_p_value)})"
         said.append(Note(kind="fit", text=text, remedy="Judge no model by its gap"))
     if fit.n_models < FULL_MODELS:

@@ -99,6 +99,18 @@ def test_a_slope_that_could_be_0_gives_no_verdict() -> None:
     assert {row.verdict for row in found.rows} == {"inconclusive"}
 
 
+def test_a_model_that_hides_the_slope_is_judged_without_a_doubt_about_the_line() -> None:
+    """One far off the line of the others makes the slope of all unclear; its own verdict uses the others' clear one."""
+    made = _material(8, gap=1.5, margin=0.1)
+    found = calibrated(made)
+    assert found.line is not None
+    assert found.line.slope_p_value > 0.05
+    assert [row.verdict for row in found.rows].count("gap") == 1
+    assert lines_of(found.notes, "fit", caution=True) == ""
+    undeclared = calibrated(replace(made, margin=None))
+    assert "Judge no model" in lines_of(undeclared.notes, "fit", caution=True)
+
+
 @pytest.mark.parametrize("turned", [(True, False), (False, True), (True, True)])
 def test_directions_are_turned_back_and_a_gap_above_0_is_better(turned: tuple[bool, bool]) -> None:
     plain, other = calibrated(_material(12, gap=0.4)), calibrated(_material(12, gap=0.4, turned=turned))
