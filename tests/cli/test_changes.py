@@ -76,4 +76,16 @@ def test_one_model_or_a_day_may_be_named(store: Path) -> None:
 
 def test_a_single_run_has_no_changes(store: Path) -> None:
     first = es.open_store(store).read().outcomes["run"].min()
-    assert "changes" not in run("overview", store, "--where", f"run={first}")
+    found = json.loads(run("overview", store, "--where", f"run={first}", "--format", "json"))
+    assert changes_of(found) == "no system has runs on two days"
+
+
+def test_runs_without_a_date_are_told_how_to_name_it(tmp_path: Path) -> None:
+    """Nightly files that say no date had no word of changes, which somebody who keeps them asks first."""
+    (tmp_path / "t.csv").write_text("model,item,correct\n" + "".join(f"bot,{k},{k % 2}\n" for k in range(40)))
+    found = json.loads(run("overview", tmp_path / "t.csv", "--format", "json"))
+    assert "--map timestamp=COLUMN" in changes_of(found)
+
+
+def changes_of(overview: dict) -> str:
+    return next(each["reason"] for each in overview["refusals"] if each["question"] == "changes")

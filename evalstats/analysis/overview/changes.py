@@ -151,15 +151,17 @@ def changes(
 # --- what there is ---
 
 
-def has_days(data: EvalData) -> bool:
-    """Whether any system has runs on two days, so that there is a change to look for."""
-    if not data.outcomes.height or data.merged:
-        return False
+def no_changes(data: EvalData) -> str:
+    """Say why there is no change to look for; "" where a system has runs on two days."""
+    if not data.outcomes.height:
+        return "no scores of items"
     try:
+        data.need_rows("a change from run to run")
         rows, _ = _dated(data)
-    except CannotAnswerError:
-        return False
-    return bool(rows.group_by("system", "benchmark").agg(pl.col(_DAY).n_unique()).select(pl.col(_DAY).max() > 1).item())
+    except CannotAnswerError as error:
+        return str(error)
+    days = rows.group_by("system", "benchmark").agg(pl.col(_DAY).n_unique())[_DAY]
+    return "" if (days > 1).any() else "no system has runs on two days"
 
 
 def _dated(data: EvalData) -> tuple[pl.DataFrame, list[Note]]:
@@ -172,8 +174,7 @@ def _dated(data: EvalData) -> tuple[pl.DataFrame, list[Note]]:
     lacking = days.filter(pl.col(_DAY).is_null())["run"].sort().to_list()
     if len(lacking) == days.height:
         raise CannotAnswerError(
-            f"none of the {plural(len(lacking), 'run')} has a date, so nothing can be watched over time; for a table of your own "
-            f"name the column: {Option('map', blank='COLUMN', of='timestamp')}, and that of the run where one model has several"
+            f"none of the {plural(len(lacking), 'run')} has a date; name it: {Option('map', blank='COLUMN', of='timestamp')}"
         )
     if not lacking:
         return rows, []

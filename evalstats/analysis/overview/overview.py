@@ -16,7 +16,7 @@ from evalstats.analysis.gap.gap import gap
 from evalstats.analysis.judges.judges import judges
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.published import keep_published
-from evalstats.analysis.overview.changes import changes, has_days
+from evalstats.analysis.overview.changes import changes, no_changes
 from evalstats.analysis.overview.result import Answer, Held, Holding, Overview, Refusal
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import Origin, Result
@@ -242,8 +242,9 @@ def _written(day: Any) -> str:
 def _questions(data: EvalData, asked: _Asked) -> Iterator[_Question]:
     """Yield every question, those of benchmarks for each of the largest ones."""
     yield from _of_benchmarks(data, asked)
-    if has_days(data) or any(asked.watched.values()):
-        yield _Question(name=_CHANGES, ask=lambda: changes(data, **asked.watched, **asked.planned))
+    why_not = "" if any(asked.watched.values()) else no_changes(data)
+    watched = None if why_not else lambda: changes(data, **asked.watched, **asked.planned)
+    yield _Question(name=_CHANGES, reason=why_not, ask=watched)
     given: dict[str, Any] = asked.planned | {"seed": asked.seed}
     if data.comparisons.height:
         yield _Question(name="arena", ask=lambda: arena(data, **given))
