@@ -102,7 +102,8 @@ def _answer(result: Audit) -> tuple[Block, ...]:
 
 def _told(result: Audit, finding: Finding) -> str:
     """Say in two sentences what was found, and what hangs on it."""
-    parts = [sentence(finding.text)]
+    several = len({each.metric for each in result.metrics}) > 1
+    parts = [f"{finding.metric}: {sentence(finding.text)}" if several else sentence(finding.text)]
     if finding.shifts:
         parts.append(_consequence(result.of(finding.benchmark, finding.metric), finding))
     parts.append(sentence(written(finding.remedy)))

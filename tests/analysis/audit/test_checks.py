@@ -283,6 +283,10 @@ def test_a_score_that_never_varies_and_a_model_that_never_scores():
     rows = [*rows_of("a", [1.0] * 40), *rows_of("b", [1.0] * 40)]
     (found,) = of_kind(es.audit(outcomes(rows)), "scale")
     assert found.text == "Every score is 1, so nothing can be compared"
+    several = es.audit(
+        outcomes([*rows, *rows_of("a", scores(40, 0.6), metric="f1"), *rows_of("b", scores(40, 0.4), metric="f1")])
+    )
+    assert "correct: Every score is 1" in several.summary()
     rows = [*rows_of("a", [0.0] * 40), *rows_of("b", scores(40, 0.6))]
     (found,) = of_kind(es.audit(outcomes(rows)), "scale")
     assert found.text == "Every score of a is 0, consistent with a run that broke"
