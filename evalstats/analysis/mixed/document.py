@@ -66,6 +66,7 @@ def _of_model(result: MixedModel) -> Document:
     label = fitted if result.converged else "not converged"
     effects = [row for row in result.fixed if row.term != _INTERCEPT]
     only = effects[0] if len(effects) == 1 and result.converged else None
+    said = [] if only is None else [only.contrast, _ci(only), p_words(only.p_value)]
     return Document(
         kind="mixed",
         title=f"What does {result.response} depend on?",
@@ -73,7 +74,7 @@ def _of_model(result: MixedModel) -> Document:
         tone=_TONES.get(label, "neutral"),
         headline=_headline(result),
         number="" if only is None else f"{_amount(only)} {_unit(result)}".strip(),
-        number_words=_test_words(result) if only is None else f"{_ci(only)}, {p_words(only.p_value)}",
+        number_words=", ".join(filter(None, said)) if said else _test_words(result),
         interval=None if only is None else _drawn(only, only.p_value, _unit(result)),
         scope=_scope(result),
         answer=(_fixed_figure(result),),

@@ -119,6 +119,13 @@ def describe(
     inference = choose_inference(fit, df)
     design = fit.design
     names = design.fixed_names
+    # A factor whose first level has an effect of its own has means, no differences.
+    contrasts = {
+        f"{name}[{level}]": f"{level} minus {levels[0]}"
+        for name, levels in frame.factors.items()
+        if f"{name}[{levels[0]}]" not in names
+        for level in levels
+    }
     found = inference.estimates(fit, np.eye(len(names)), names=names, conf_level=conf_level)
     n_rows = design.n_rows if fit.family == "gaussian" else frame.n_given - sum(frame.n_dropped.values())
     return MixedModel(
@@ -133,6 +140,7 @@ def describe(
         fixed=tuple(
             FixedEffect(
                 term=name,
+                contrast=contrasts.get(name),
                 estimate=float(found.estimate[at]),
                 std_error=finite(found.std_error[at]),
                 df=finite(found.df[at]),

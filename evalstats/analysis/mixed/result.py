@@ -53,10 +53,12 @@ _EFFECTS: dict[str, pl.DataType] = {
 class FixedEffect(Estimate):
     """One fixed effect, in the unit of the response (log-odds for the binomial family).
 
-    `df` is None where the normal law is used. `reason` says why there is no interval.
+    `df` is None where the normal law is used. `reason` says why there is no interval; `contrast` which level of a factor minus
+    which the effect is.
     """
 
     term: str
+    contrast: str | None = None
     estimate: float
     statistic: float | None = None
 

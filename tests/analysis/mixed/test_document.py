@@ -57,3 +57,13 @@ def test_log_odds_are_not_percentage_points(stools: MixedModel, successes: Mixed
     words = "in percentage points they depend on the starting point"
     assert words in in_one_line(successes)
     assert words not in in_one_line(stools)
+
+
+def test_the_effect_of_two_levels_says_which_minus_which() -> None:
+    """The first level by the alphabet is the reference, so that "new" is subtracted and a gain would read as a loss."""
+    rows = {"y": [1.0, 2.2, 1.4, 2.1, 0.9, 2.3, 1.2, 2.5], "prompt": ["new", "old"] * 4, "item": list("aabbccdd")}
+    found = mixed("y ~ prompt + (1 | item)", rows)
+    difference = np.mean(rows["y"][1::2]) - np.mean(rows["y"][::2])  # balanced: the difference of the means
+    assert found.effect("prompt[old]").estimate == pytest.approx(difference)
+    assert "old minus new" in found.summary()
+    assert {row.contrast for row in mixed("y ~ 0 + prompt + (1 | item)", rows).fixed} == {None}
