@@ -70,7 +70,8 @@ class Basis:
     wrong. `pool` are the differences of a pilot, whose shape simulated noise takes, and `rule` is what `compare` uses
     on such data. `different` names what the sides do not share, where nothing is paired: parts are then those of both sides, and
     an `accuracy` of the baseline stands for right-or-wrong scores. `n_tasks` are those of a suite. `seen`, the difference of the
-    pilot, is only held against a `delta` that somebody took from it.
+    pilot, is only held against a `delta` that somebody took from it, and `ends`, its interval in the candidate's favour, against
+    one that is assumed.
     """
 
     share: bool
@@ -90,6 +91,7 @@ class Basis:
     df: float | None = None
     std_error: float | None = None
     seen: float | None = None
+    ends: tuple[float, float] | None = None
     pilot: str = ""
     benchmark: str = ""
     metric: str = ""
@@ -553,6 +555,8 @@ def _shell(result: Comparison, parts: DifferenceParts, discordant: int | None) -
     if max(parts.n_trials) > 1:
         told = " and ".join(number(k, 1).removesuffix(".0") for k in dict.fromkeys(parts.n_trials))
         counted.append(f"{told} {'runs of each' if parts.run else 'trials an item'}")
+    low, high = (result.conf_low, result.conf_high) if result.higher_is_better else (result.conf_high, result.conf_low)
+    sign = 1.0 if result.higher_is_better else -1.0
     return Basis(
         share=result.scale != 1.0,
         unit=result.unit,
@@ -567,6 +571,7 @@ def _shell(result: Comparison, parts: DifferenceParts, discordant: int | None) -
         df=parts.df(),
         std_error=result.std_error,
         seen=result.estimate,
+        ends=None if low is None or high is None else (sign * low, sign * high),
         benchmark=result.benchmark,
         metric=result.metric,
         pilot=f"{what}: {', '.join(counted)}",

@@ -56,7 +56,7 @@ from evalstats.analysis.provenance import toolkit_version
 from evalstats.analysis.result import Origin
 from evalstats.analysis.settings import recorded
 from evalstats.document.model import Note
-from evalstats.document.numbers import number
+from evalstats.document.numbers import interval_words, number
 from evalstats.errors import CannotAnswerError, InputError, Option
 from evalstats.grammar import plural
 from evalstats.schema.data import EvalData, as_data
@@ -151,7 +151,12 @@ def assemble(request: Request, basis: Basis, costs: Costs) -> PowerPlan:
         unit=basis.unit,
         origin=Origin(version=toolkit_version(), seed=request.seed),
     )
-    if basis.is_pilot and not basis.different:
+    buys = basis.is_pilot and not basis.different
+    if costs.given and not buys:
+        raise InputError(
+            "costs say what to buy next after a pilot of two systems on the same items; give one, or leave them out"
+        )
+    if buys:
         look = aim if task.solved != "delta" else replace(aim, delta=0.0)
         steps = next_steps(basis, look, request.goal, costs, plan=simulation)
         plan = replace(
@@ -310,6 +315,12 @@ def _pilot_cautions(plan: PowerPlan, basis: Basis) -> list[Note]:
     if plan.test == "difference" and plan.solved != "delta" and apart < _SAME / plan.scale:
         text = "Delta is the difference that the pilot showed, and power for an observed difference only repeats its p-value"
         found.append(Note(kind="selection", text=text, remedy="Name the smallest difference that would matter"))
+    at_margin = plan.test in ("noninferiority", "equivalence")
+    if at_margin and basis.ends and plan.delta is not None and not basis.ends[0] <= plan.delta <= basis.ends[1]:
+        ends, assumed = interval_words(*basis.ends, plan.scale), shown(plan, plan.delta)
+        text = f"The pilot's own interval, {ends} {plan.unit}, excludes the assumed true difference of {assumed}"
+        remedy = ("Assume one that the pilot allows: ", Option("delta", blank="DIFFERENCE"))
+        found.append(Note(kind="fit", text=text, remedy=remedy))
     if clusters and clusters < _FEW_PILOT_CLUSTERS:
         text = f"The pilot has {plural(clusters, 'cluster')}, which show little of how much clusters differ"
         found.append(Note(kind="few", text=text, remedy="Rely on the range of the answer"))

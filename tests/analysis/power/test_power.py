@@ -378,6 +378,16 @@ def test_doubling_clusters_beats_doubling_their_items(clustered_plan: PowerPlan)
     assert now == pytest.approx(apart.std_error, rel=1e-9)  # equal clusters: the parts add up to CR2
 
 
+@pytest.mark.parametrize(("shift", "contradicts"), [(-0.1, True), (0.0, False)])
+def test_a_pilot_that_excludes_the_assumed_difference_is_said(shift: float, *, contradicts: bool) -> None:
+    """A plan for a gate takes the two as equal, also where its pilot shows that the candidate is worse."""
+    differences = shift + np.random.default_rng(1).normal(scale=0.2, size=100)
+    plan = power(pilot=graded(differences, trials=1, noise=0.0), **SIDES, margin=0.03, test="noninferiority")
+    low, high = stats.t.interval(0.95, 99, differences.mean(), differences.std(ddof=1) / 10)
+    assert (not low <= 0.0 <= high) == contradicts
+    assert any("excludes the assumed true difference" in note.text for note in plan.notes) == contradicts
+
+
 def test_trials_are_bought_where_they_are_what_varies_and_cost_little() -> None:
     noisy = graded(np.linspace(0, 0.1, 60), trials=2, noise=1.0)
     plan = power(pilot=noisy, **SIDES, delta=0.2, costs={"item": 20, "trial": 0.1})
@@ -560,6 +570,7 @@ def test_a_clustered_pilot_whose_differences_are_all_alike_tells_nothing(scores:
         ({"accuracy": 1.2, "delta": 0.1}, "accuracy is 1.2"),
         ({"discordance": 0.2, "delta": 0.1, "costs": {"answer": 1}}, "costs has no 'answer'"),
         ({"discordance": 0.2, "delta": 0.1, "costs": {"item": 0}}, "above 0"),
+        ({"discordance": 0.2, "delta": 0.1, "costs": {"item": 0.25}}, "after a pilot"),
         ({"discordance": 0.2, "delta": 0.1, "cluster": "passage"}, "name things in a pilot"),
         ({"discordance": 0.2, "delta": 0.1, "n_resamples": 10}, "n_resamples is 10"),
     ],
