@@ -122,7 +122,7 @@ def document(result: JudgeReport) -> Document:
             best.estimate, best.ends, digits=2, origin=0.0, sides=_SIDES, conf_level=result.conf_level
         ),
         scope=f"For {result.unit}s{also} like these: {units}{clusters}",
-        answer=(_figure(result), *_labels(result)),
+        answer=(_figure(result), *_lean(result), *_labels(result)),
         notes=result.notes,
         actions=tuple(_actions(result, favours)),
         evidence=tuple(section for make in makers if (section := make(result)) is not None),
@@ -225,6 +225,18 @@ def _without_people(result: JudgeReport) -> Document:
         evidence=() if section is None else (Section(id="biases", heading=section.heading, blocks=section.blocks[1:]),),
         method=(bias_method(), result.origin.section()),
     )
+
+
+def _lean(result: JudgeReport) -> tuple[Text, ...]:
+    """Say how far the best judge rates above or below people, where that is more than chance: agreement may hide it."""
+    bias = result.rows[0].bias
+    # Of a pair, whichever model is first by name has no side to lean to.
+    if bias is None or bias.estimate is None or not bias.excludes_zero or result.unit == "pair":
+        return ()
+    way, who = "higher" if bias.estimate > 0 else "lower", named(result.rows[0].name)
+    size, ends = number(abs(bias.estimate), 2), sorted((abs(bias.conf_low or 0.0), abs(bias.conf_high or 0.0)))
+    known = f"{level(result)} CI {interval_words(*ends, 1.0, 2)}"
+    return (Text(text=f"{who} rates {size} {way} than {result.truth} on average ({known})."),)
 
 
 def _labels(result: JudgeReport) -> tuple[Text, ...]:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import evalstats as es
 from evalstats.analysis.judges.judges import judges
@@ -53,6 +54,18 @@ def test_one_person_and_a_judge_are_two_raters():
     assert found.sensitivity.estimate == pytest.approx(said_yes)
     assert np.array(found.confusion).sum() == 600
     assert found.standing == "no second person"
+
+
+def test_a_judge_that_rates_higher_than_people_says_so_in_the_answer():
+    """Steps of one more on most answers leave the agreement high, and a score that nobody corrects too high."""
+    truth = np.tile([1, 2, 3, 4], 20)
+    lean = (np.arange(80) % 5 > 0).astype(int)  # four in five
+    rows = {"item": [*range(80)] * 2, "rater": ["ann"] * 80 + ["judge"] * 80, "value": [*truth, *(truth + lean)]}
+    low, high = stats.t.interval(0.95, 79, lean.mean(), stats.sem(lean))
+    leans = judges(es.from_ratings(rows, humans="ann")).summary()
+    assert f"judge rates 0.80 higher than people on average (95% CI {low:.2f} to {high:.2f})" in leans
+    even = {**rows, "value": [*truth, *(truth + np.tile([1, -1], 40))]}
+    assert "on average" not in judges(es.from_ratings(even, humans="ann")).summary()
 
 
 def test_people_among_themselves_stand_beside_the_judge():
