@@ -663,7 +663,8 @@ def powered_difference(pair: JudgedPair, *, conf_level: float = 0.95) -> Powered
     n = int(both.sum())
     if n < FEWEST_LABELS:
         raise CannotAnswerError(
-            f"{n} items have labels for both sides, too few to correct a judge: at least {FEWEST_LABELS} are needed"
+            f"{n} items have labels for both sides, too few to correct a judge: at least {FEWEST_LABELS} are needed; "
+            "label both sides of the same items"
         )
     if both.all():
         raise CannotAnswerError(
