@@ -144,7 +144,9 @@ def parted(columns: Sequence[str], records: Sequence[Record]) -> tuple[Sequence[
     for column in columns:
         header = _WITH_CERTAINTY.fullmatch(column) if len(column) <= _MOST_HEADER else None
         cells = [_CELL.fullmatch((as_text(row.get(column)) or "").strip()) for row in records] if header else []
-        if header is None or header[1] in columns or not any(cell and cell[3] for cell in cells):
+        # What holds no more than the certainty is not parted: `+4/-4` below `95% CI (±)`.
+        alone = any(is_certainty(row.get(column)) for row in records)
+        if header is None or alone or header[1] in columns or not any(cell and cell[3] for cell in cells):
             continue
         names = header[1], f"{header[1]} {re.sub(r'[^%.a-zA-Z0-9]+', ' ', header[2]).strip() or '±'}"
         records = [
@@ -472,6 +474,8 @@ def columns_of(
     by_name = {
         "n" if column == total else plain(column.replace("±", " ± ")): column for column in columns if column != model
     }
+    # An interval is one with and without its sign: `95% CI (±)`.
+    by_name = {name if (bare := name.removesuffix("_±")) not in _BESIDE else bare: c for name, c in by_name.items()}
     roles.labels = {
         name: by_name.pop(name) for name in LABELS if name in by_name and by_name[name] not in numbers | uncertain
     }

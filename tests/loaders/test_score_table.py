@@ -106,6 +106,8 @@ def test_a_published_table_becomes_numbers_by_model(table: Any) -> None:
         ("score,CI", "0.5,1/3", (None, None, None, None, None)),
         # In the score's own cell, where its header may say what.
         ("score", "0.5 -0.125/+0.25", (None, 0.375, 0.75, 0.95, None)),
+        ("score,95% CI (±)", "0.5,+0.25/-0.25", (None, 0.25, 0.75, 0.95, None)),
+        ("score,90% CI (±)", "0.5,0.25", (None, 0.25, 0.75, 0.9, None)),
         ("score ± (90% CI)", "0.5 ± 0.25", (None, 0.25, 0.75, 0.9, None)),
         ("score (95% CI)", '"0.5 [0.4, 0.7]"', (None, 0.4, 0.7, 0.95, None)),
         ("score ± stderr", "0.5 ± 0.25", (0.25, None, None, None, None)),
