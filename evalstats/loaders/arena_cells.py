@@ -50,7 +50,9 @@ _LABELS = {
     "model_b": ("b", _SIDES),
     "tie": ("tie", None),
     "draw": ("tie", None),
-    **dict.fromkeys(("both good", "both are good", "both_good", "equally good", "equal", "same", "="), ("tie", None)),
+    **dict.fromkeys(
+        ("both", "both good", "both are good", "both_good", "equally good", "equal", "same", "="), ("tie", None)
+    ),
     **dict.fromkeys(("no preference", "no difference", "about the same", "a = b"), ("tie", None)),
     "tie (bothbad)": ("both_bad", None),
     "tie (both bad)": ("both_bad", None),
@@ -133,7 +135,7 @@ def labelled(value: object, model_a: str, model_b: str) -> VoteOutcome:
     key = label.strip().lower()
     named = {model_a: "a", model_b: "b"}.get(label) if model_a != model_b else None
     outcome, words = _LABELS.get(key, (None, None))
-    if outcome is not None:
+    if outcome is not None and not (key == "both" and named is not None):  # a system of two parts may be called both
         if named is not None and outcome in {"a", "b"} and outcome != named:
             return VoteOutcome(raw=label, reason="the winner's label names one side and the model on the other")
         return VoteOutcome(raw=label, outcome=outcome, words=words)

@@ -1,14 +1,23 @@
 """Columns of votes in a table that nobody declared: two sides and who won, by their names and by what their cells say."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, combinations, permutations
-from typing import Final, cast
+from typing import Final
 
 from evalstats.loaders.arena_cells import labelled
 from evalstats.loaders.roles import ANSWERED, ANSWERS, ASKED, JUDGES, ROLES, are_sides
-from evalstats.loaders.sampled_column import ID_CHARS, SampledColumn, is_score
+from evalstats.loaders.sampled_column import ID_CHARS, MOSTLY, SampledColumn, is_score
 
+# What who won and who lost are called.
+_WON_LOST: Final = (
+    ("winner", "loser"),
+    ("won", "lost"),
+    ("chosen", "rejected"),
+    ("better", "worse"),
+    ("preferred", "other"),
+)
 _SIDES: Final = frozenset({"model_a", "model_b"})
 # A column that is not called like a winner says who won where either side did.
 _EITHER_WINS: Final = frozenset({"a", "b"})
@@ -37,10 +46,13 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | No
     told = next((c for name in ROLES["rater"].names if (c := by_words.get(name))), None)
     item = next((column for column in columns if column.is_complete and column.words in ASKED), None)
     beside = [f"{role}={column.source}" for role, column in (("rater", told), ("item", item)) if column is not None]
-    named = [c.words for c in columns if "winner" in c.tokens and c.words.replace("winner", "loser") in by_words]
-    if named:
-        won, lost = (by_words[words].source for words in (named[0], named[0].replace("winner", "loser")))
-        return [f"winner={won}", f"loser={lost}", *beside], False
+    pairs = [
+        (c, by_words.get(c.words.replace(won, lost))) for won, lost in _WON_LOST for c in columns if won in c.tokens
+    ]
+    for won, lost in pairs:
+        # Answers, one of which was preferred, are no systems.
+        if lost is not None and lost is not won and won.levels & lost.levels and max(won.chars, lost.chars) < ID_CHARS:
+            return [f"winner={won.source}", f"loser={lost.source}", *beside], _meet_often(won, lost)
     names = [
         c
         for c in columns
@@ -56,19 +68,20 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | No
         others = [column for column in columns if column not in (*pair, *scores[0], *scores[1])]
         # Which answer is right is no vote.
         others = [column for column in others if {"correct", "gold", "expected", "truth"}.isdisjoint(column.tokens)]
-        called = [column for column in others if column.named("winner")]
-        ranks = [(-c.named("winner"), len(c.tokens)) for c in called]
-        winner = called[ranks.index(min(ranks))] if called else None
         # Two answers to choose from differ from row to row, and which of them is right is no vote.
-        met = pair[0].levels | pair[1].levels
-        systems = 3 * len(met) <= len(pair[0].values) and not any(map(is_score, met))
-        if winner is None and (systems or pair[0].levels & pair[1].levels):
-            winner = next((column for column in others if _outcomes(column, pair) >= _EITHER_WINS), None)
+        systems = _meet_often(*pair)
+        said = {column: _outcomes(column, pair) for column in others}
+        meet = systems or bool(pair[0].levels & pair[1].levels)
+        by_name = [column for column in others if column.named("winner")]
+        called = [c for c in others if c in by_name or (meet and said[c] >= _EITHER_WINS)]
+        # What the cells say goes before what the column is called: a `vote` may be a number.
+        ranks = [(not said[c], -c.named("winner"), len(c.tokens)) for c in called]
+        winner = called[ranks.index(min(ranks))] if called else None
         if winner is not None or all(scores):
             won = winner.source if winner is not None else f"{scores[0][0].source}>{scores[1][0].source}"
             options = [f"model_a={pair[0].source}", f"model_b={pair[1].source}", f"winner={won}", *beside]
-            plainly = winner in called and ANSWERS.isdisjoint(winner.tokens) and bool(_outcomes(winner, pair))
-            plainly = plainly and ranks.count(min(ranks)) == 1
+            plainly = winner is not None and ANSWERS.isdisjoint(winner.tokens) and bool(said[winner])
+            plainly = plainly and (of_votes or winner in by_name) and ranks.count(min(ranks)) == 1
             is_sure = systems and plainly and all(c.is_complete for c in pair)
             if of_votes or is_sure or winner is None or winner.named("winner") == 1:
                 return options, is_sure
@@ -95,6 +108,12 @@ def votes_in(columns: Sequence[SampledColumn], *, of_votes: bool) -> _Voted | No
     return ([*sides, f"winner={told}", *beside], False) if of_votes else None
 
 
+def _meet_often(first: SampledColumn, second: SampledColumn) -> bool:
+    """Whether two columns name systems that meet again and again."""
+    levels = first.levels | second.levels
+    return 3 * len(levels) <= len(first.values) and not any(map(is_score, levels))
+
+
 def _answered(columns: Sequence[SampledColumn]) -> list[str]:
     """Return the two words in which the names of the only two columns of answers differ; nothing where they are A and B."""
     answers = [c for c in columns if not ANSWERED.isdisjoint(c.tokens)]
@@ -105,8 +124,11 @@ def _answered(columns: Sequence[SampledColumn]) -> list[str]:
 
 
 def _outcomes(column: SampledColumn, sides: tuple[SampledColumn, SampledColumn]) -> set[str]:
-    """Return who won by a column's cells: labels of sides, names of their columns, or what stands there; none if one is other."""
+    """Return who won by a column's cells: labels of sides, names of their columns, or what stands there; none if many differ."""
     called = {sides[0].name: "a", sides[1].name: "b"}
-    rows = {*zip(column.values, sides[0].values, sides[1].values, strict=True)}
-    found = {called.get(won) or labelled(won, a or "", b or "").outcome for won, a, b in rows if won}
-    return set() if None in found else cast("set[str]", found)
+    rows = Counter(zip(column.values, sides[0].values, sides[1].values, strict=True))
+    found = Counter[str | None]()
+    for (won, a, b), n in rows.items():
+        found[called.get(won or "") or labelled(won, a or "", b or "").outcome] += n * bool(won)
+    unknown = found.pop(None, 0)
+    return {outcome for outcome in found if outcome} if unknown <= (1 - MOSTLY) * found.total() else set()

@@ -121,6 +121,7 @@ def first(data: EvalData) -> dict[str, Any]:
         ("B>A", "b", "slight"),
         ("B>>A", "b", "strong"),
         ("A is better", "a", None),
+        ("both", "tie", None),
         ("B wins", "b", None),
         ("model A wins", "a", None),
         ("Response B is better", "b", None),
@@ -204,6 +205,7 @@ def test_a_model_against_itself_is_no_vote(votes: Any) -> None:
 
 def test_a_model_called_like_a_label_is_read_as_the_label() -> None:
     assert labelled("tie", "tie", "m").outcome == "tie"
+    assert labelled("both", "bm25", "both").outcome == "b"  # as systems of two parts are called
 
 
 def test_a_name_that_is_the_other_side_s_label_is_unscored(votes: Any) -> None:

@@ -290,6 +290,14 @@ def test_what_fits_small_tables(text: str, options: list[str]) -> None:
         ({"gen_a": "mn", "gen_b": "nm", "better": ["gen_a", "gen_b"]}, "model_a=gen_a model_b=gen_b winner=better"),
         ({"winning": "mn"}, ""),
         ({"bot_winner": "mn", "bot_loser": "nm"}, "winner=bot_winner loser=bot_loser"),
+        ({"chosen_bot": "mno" * 3, "rejected_bot": "nom" * 3}, "winner=chosen_bot loser=rejected_bot"),
+        # Preferred answers are no systems.
+        ({"chosen": ["so " * 30, "no " * 30], "rejected": ["no " * 30, "so " * 30]}, ""),
+        # A vote may be a number.
+        (
+            {"vote": ["1", "2"], "left": "mn", "right": "nm", "best": ["left", "both"], "better": ["left", "right"]},
+            "model_a=left model_b=right winner=better",
+        ),
         # Names that stand once each.
         ({"option_a": "abcdefghi", "option_c": "jklmnopqr", "key": "abcdefghi"}, ""),
         # Two options and the letter of the right one, and a model beside what it was asked, twice.
@@ -303,7 +311,7 @@ def test_votes_are_told_by_names_of_sides_or_by_who_won(columns: dict[str, Seque
     found = assigned([*columns], rows, AskedNames(question="arena"))[0].options
     # Whoever asks about scores is offered votes only where columns are called as those of votes are.
     offered = any(option.startswith("winner") for option in assigned([*columns], rows)[0].options)
-    assert offered == ("bot_winner" in columns)
+    assert offered == any("_bot" in name or name.startswith("bot_") for name in columns)
     assert " ".join(found) == options if options else found[:2] == ("model_a=COLUMN", "model_b=COLUMN")
 
 
