@@ -550,7 +550,7 @@ class _Table:
         A task may stand behind another of these; alone it may be one of several to which an item belongs.
         """
         names = ("variant", "model") if self.asked.sides else ("variant",)
-        roles = {"trial", "judge", "metric", "system"}
+        roles = {"trial", "judge", "metric", "system", "run", "timestamp"}
         for role, _, column in (option.partition("=") for option in apart):
             called = role in roles or any(ROLES[name].weight(plain(column)) for name in names)
             if not (called or column_named(column) in self.asked.factors):

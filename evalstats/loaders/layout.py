@@ -1,4 +1,4 @@
-"""What the paths of tables say that their columns do not: whose results they are, of which task, metric, judge, repetition.
+"""What the paths of tables say that their columns do not: whose results they are, of which task, metric, judge, day, repetition.
 
 A layout is a template of paths, such as `{model}/{benchmark}` or `{model}__{benchmark}`: the user's (`files=` of a column map),
 or the one that the files show. Names say first what a part of a path is: a model, benchmark, metric, judge or repetition. Where
@@ -7,7 +7,8 @@ they say nothing, models share items, and tasks do not.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import combinations
 from math import prod
@@ -43,6 +44,10 @@ _READINGS: Final = 50
 # Files whose items are merely numbered are tasks where there are so many; two may be two gradings of the same answers.
 _HARDLY_GRADINGS: Final = 3
 _NUMBERS: Final = re.compile(r"\d+(?:[-_:T]\d+)*")
+# A day, with or without its time.
+_TIME: Final = re.compile(
+    r"(?<!\d)((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?:[-_.T ]?(\d\d)[-_.:]?(\d\d)(?:[-_.:]?(\d\d))?Z?)?(?!\d)"
+)
 _ANY: Final = "*"
 # What the names of files alone may say.
 _NAMED: Final = frozenset({"metric", "judge", "variant"})
@@ -166,11 +171,13 @@ def equally_deep(files: Sequence[tuple[Path, Contents]]) -> list[tuple[Path, Con
     return [file for file, own in zip(files, depths, strict=True) if own == depth or n_files < _NEARLY * len(files)]
 
 
-def layout_of(files: Sequence[tuple[Path, Contents]], *, sides: bool = False) -> Layout | None:
+def layout_of(
+    files: Sequence[tuple[Path, Contents]], *, sides: bool = False, asked: Collection[str] = ()
+) -> Layout | None:
     """Return the layout of tables that name no tasks; None where they show none: then each is what it is called.
 
     The coarsest template counts under which it is clear of each part of a path what it is. With `sides`, files of two folders
-    are compared, which are then the models.
+    are compared, which are then the models, and so is what bears the names that are `asked` for.
     """
     paths, contents = [path for path, _ in files], [held for _, held in files]
     parts = [_parts(path) for path in paths]
@@ -183,7 +190,7 @@ def layout_of(files: Sequence[tuple[Path, Contents]], *, sides: bool = False) ->
     perhaps: tuple[str, ...] = ()
     of_one: Layout | None = None
     for template, fields in _grids(columns[first:], paths):
-        roles = _roles(template, fields, contents, has_model=has_model, sides=sides)
+        roles = _roles(template, fields, contents, has_model=has_model, sides=sides, asked=asked)
         is_clear, model = "" not in roles, has_model or "model" in roles
         if is_clear and model:
             says_more = {*roles} - {"model", _ANY} or (not has_model and len(fields) > 1)
@@ -198,10 +205,26 @@ def layout_of(files: Sequence[tuple[Path, Contents]], *, sides: bool = False) ->
     return of_one or (Layout(perhaps=perhaps) if perhaps else None)
 
 
+def time_in(text: str) -> datetime | None:
+    """Return the time, in UTC, that a part of a path says; None where it is no date.
+
+    >>> [str(time_in(text)) for text in ("2025-10-01", "20251001_093000", "2025-13-01", "2025")]
+    ['2025-10-01 00:00:00+00:00', '2025-10-01 09:30:00+00:00', 'None', 'None']
+    """
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    year, _, *others = found.groups(default="0")
+    try:
+        return datetime(int(year), *map(int, others), tzinfo=UTC)
+    except ValueError:
+        return None
+
+
 def _are_of_one_model(roles: Sequence[str], fields: Sequence[tuple[str, ...]], contents: Sequence[Contents]) -> bool:
-    """Whether files that name no model are repetitions, metrics or judgements of one, or its tasks."""
+    """Whether files that name no model are runs, repetitions, metrics or judgements of one, or its tasks."""
     if roles != ["benchmark"]:
-        return not {"trial", *_NAMED}.isdisjoint(roles)
+        return not {"timestamp", "trial", *_NAMED}.isdisjoint(roles)
     names = {*fields[0]}
     return _called(names) == "benchmark" or (
         len(names) >= _HARDLY_GRADINGS and not (_are_sides(fields) or _may_count(contents))
@@ -211,8 +234,8 @@ def _are_of_one_model(roles: Sequence[str], fields: Sequence[tuple[str, ...]], c
 def _grids(columns: Sequence[tuple[str, ...]], paths: Sequence[Path]) -> list[tuple[str, list[tuple[str, ...]]]]:
     """Return the templates under which files make a grid, with the values of each field.
 
-    Those with a field that says it is a repetition come first, then the coarsest. Where each model has seeds of its own, these
-    count as its first, second and so on.
+    Those with a field that says it is a repetition or a date come first, then the coarsest. Where each model has seeds of its
+    own, these count as its first, second and so on.
     """
     found: list[tuple[str, list[tuple[str, ...]]]] = []
     # A part of a template: a field where the paths vary.
@@ -226,8 +249,9 @@ def _grids(columns: Sequence[tuple[str, ...]], paths: Sequence[Path]) -> list[tu
         vary = min(len({*values}) for values in fields) > 1
         nested = [_numbered(fields, k) for k, values in enumerate(fields) if vary and _may_repeat(values, template, k)]
         found += [(template, each) for each in (fields, *nested) if vary and _are_crossed(each)][:1]
+    told = (names_a_repetition, time_in)
     return sorted(
-        found, key=lambda grid: (not any(all(map(names_a_repetition, values)) for values in grid[1]), len(grid[1]))
+        found, key=lambda grid: (not any(all(map(says, values)) for says in told for values in grid[1]), len(grid[1]))
     )
 
 
@@ -244,22 +268,28 @@ def _numbered(fields: Sequence[tuple[str, ...]], k: int) -> list[tuple[str, ...]
     ('seed1', 'seed2', 'seed1', 'seed2')
     """
     others = [*fields[:k], *fields[k + 1 :]]
+    days = sorted({*fields[k]}) if all(map(time_in, fields[k])) else []
     so_far: Counter[tuple[str, ...]] = Counter()
     numbered: list[str] = []
     for row, value in enumerate(fields[k]):
         group = tuple(values[row] for values in others)
         so_far[group] += 1
-        numbered.append(f"{names_a_repetition(value)}{so_far[group]}")
+        place = so_far[group]
+        numbered.append(days[place - 1] if days else f"{names_a_repetition(value)}{place}")
     return [*fields[:k], tuple(numbered), *fields[k + 1 :]]
 
 
 def _cuts(texts: Sequence[str]) -> list[str]:
-    """Return how one part of paths may be taken apart, in two or three."""
+    """Return how one part of paths may be taken apart, in two or three, or a date taken out of it."""
     if len({*texts}) == 1:
         return []
+    # Versions of a model are called by dates, too (`gpt-4o-2024-08-06`).
+    dated = {_TIME.sub("{}", text) for text in texts}
+    alike = [text for text in dated if len(dated) == 1 and text.count("{") == 1 and not names_a_model(text)]
     inside = [between for between in _BETWEEN if all(between in text.strip(between) for text in texts)]
     pairs = [(one, other) for one in inside for other in inside]
     return [
+        *alike,
         *(f"{{}}{one}{{}}" for one in inside),
         *(
             f"{{}}{one}{{}}{other}{{}}"
@@ -270,15 +300,22 @@ def _cuts(texts: Sequence[str]) -> list[str]:
 
 
 def _roles(
-    template: str, fields: Sequence[tuple[str, ...]], contents: Sequence[Contents], *, has_model: bool, sides: bool
+    template: str,
+    fields: Sequence[tuple[str, ...]],
+    contents: Sequence[Contents],
+    *,
+    has_model: bool,
+    sides: bool,
+    asked: Collection[str],
 ) -> list[str]:
-    """Return what each field is: model, benchmark, metric, judge, trial, "*" for none of these, "" where that is not clear."""
+    """Return what each field is: model, benchmark, ..., "*" for none of the roles, "" where that is not clear."""
     roles: list[str] = []
     for k, values in enumerate(fields):
         same = _shared([each for at, each in enumerate(fields) if at != k], contents)
         if True in same and same.count(False) > _APART * len(same):
             return [""] * len(fields)
-        is_side = sides and not has_model and k == 0 and len({*values}) > 1 and _is_whole(template, k)
+        is_side = sides and k == 0 and len({*values}) > 1 and _is_whole(template, k)
+        is_side = not has_model and (is_side or bool({*asked} & {*values}))
         # Of several fields, one of numbers alone counts the repetitions of what shares items.
         repeats = _may_repeat(values, template, k) and (
             all(map(names_a_repetition, values)) or (True in same and len(fields) > 1)
@@ -300,6 +337,8 @@ def _role(
     values: Sequence[str], same: Sequence[bool | None], contents: Sequence[Contents], *, repeats: bool, has_model: bool
 ) -> str:
     """Return what one field is, by its names and by whether files that are alike in the others share items (`same`)."""
+    if len({*values}) > 1 and all(map(time_in, values)):
+        return "timestamp"
     apart = bool(same) and same.count(False) == len(same)
     parts = len({re.sub(r"\d+", "", value) for value in values}) < len({*values})
     if len({*values}) < 2 or (not same and has_model) or (apart and parts and not _mostly(names_a_benchmark, values)):
@@ -357,7 +396,7 @@ def _is_whole(template: str, k: int) -> bool:
 
 
 def _may_repeat(values: Iterable[str], template: str, k: int) -> bool:
-    """Whether a field may be a repetition, by its values: seeds and runs, or a folder's or file's number or date."""
+    """Whether a field may be a repetition, by its values: seeds and runs, or a folder's or file's number."""
     return all(map(names_a_repetition, values)) or (_is_whole(template, k) and all(map(_NUMBERS.fullmatch, values)))
 
 

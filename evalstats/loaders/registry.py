@@ -32,7 +32,7 @@ from evalstats.loaders.base import (
 )
 from evalstats.loaders.blocks import BLOCK_ROWS
 from evalstats.loaders.column_map import OF_VOTES, ColumnMap
-from evalstats.loaders.layout import Contents, equally_deep, layout_of, values_by_path
+from evalstats.loaders.layout import Contents, equally_deep, layout_of, time_in, values_by_path
 from evalstats.loaders.look import how_to_map
 from evalstats.loaders.roles import names_a_model
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
@@ -380,7 +380,7 @@ def _laid_out(
                 continue
             files += [(path, held)] if held is not None else []
         files = equally_deep(files)
-        found = layout_of(files, sides=bool(alongside))
+        found = layout_of(files, sides=bool(alongside), asked=asked.sides)
         template, perhaps = (found.template, found.perhaps) if found is not None else (None, ())
         paths = [path for path, _ in files]
     if not template or not paths:
@@ -390,14 +390,22 @@ def _laid_out(
     said = values_by_path(template, paths)
     trials = sorted({each["trial"] for each in said if "trial" in each}, key=_in_order)
     given = {
-        path: {name: str(trials.index(value)) if name == "trial" else value for name, value in each.items()}
+        path: {
+            name: str(trials.index(value) if name == "trial" else (name == "timestamp" and time_in(value)) or value)
+            for name, value in each.items()
+        }
         for path, each in zip(paths, said, strict=True)
     }
     shown = "" if map_.files else template
+    # Where a template says all of a file's name and no model, the folder above is the model's.
+    nameless, above = not re.search(r"\{model\}|\*", template), -2 - template.count("/")
+
+    def named(source: Source) -> Source:
+        apart = source.path.absolute().parts[above] if nameless else source.apart
+        return structs.replace(source, given=given[source.path], layout=shown, apart=apart)
+
     laid = [
-        structs.replace(item, source=structs.replace(item.source, given=given[item.source.path], layout=shown))
-        if item.source.path in {*tables} & {*paths}
-        else item
+        structs.replace(item, source=named(item.source)) if item.source.path in {*tables} & {*paths} else item
         for item in planned
     ]
     return laid, []

@@ -185,6 +185,8 @@ REASONS: Final = _words("explanation reason reasoning rationale justification cr
 PREDICTED: Final = _words("pred predict prediction predicted")
 EXPECTED: Final = _words("gold golden label target expected reference truth correct")
 RIGHTS: Final = _words("correct passed passes conversions converted successes solved events signups")
+# When a run was made, where it is the same in all of its rows.
+DAYS: Final = _words("date day datetime run_date eval_date")
 # Shares of many items.
 RATES: Final = _words("accuracy acc rate auc auroc")
 # How probable something was held to be, and what came of it.

@@ -12,6 +12,7 @@ import msgspec
 from evalstats.loaders.column_map import source_of_column
 from evalstats.loaders.roles import (
     ANSWERS,
+    DAYS,
     ENDING,
     EXPECTED,
     IN_PARENTHESES,
@@ -29,6 +30,7 @@ from evalstats.loaders.values import (
     NO_VALUE,
     as_number,
     as_text,
+    as_time,
     is_written_number,
     letter_grade,
     word_score,
@@ -321,6 +323,8 @@ def repeats_told_apart(
     >>> rows = [{"dataset": d, "trial": t} for d in "xy" for t in "01"]
     >>> repeats_told_apart([SampledColumn("dataset", rows), SampledColumn("trial", rows)], [("q1",)] * 4)
     ['trial=trial', 'task=dataset']
+    >>> repeats_told_apart([SampledColumn("day", [{"day": "2025-10-01"}, {"day": "2025-10-02"}])], [("q1", "gpt")] * 2)
+    ['run=day', 'timestamp=day']
     """
 
     def tells(*others: SampledColumn) -> bool:
@@ -361,7 +365,9 @@ def repeats_told_apart(
     others = [column for column in called if not column.is_measured or (many and len(column.levels) == 2)]
     alone = next((column for column in (*named, *others) if tells(column)), None)
     if alone is not None:
-        return [option(alone)]
+        # One system's items of several days are runs of it.
+        is_day = alone.words in DAYS and len({key[1:] for key in keys}) == 1 and all(map(as_time, alone.levels))
+        return [f"run={alone.source}", f"timestamp={alone.source}"] if is_day else [option(alone)]
     others.sort(key=lambda column: -column.named("task"))
     pairs = (pair for pair in product(named, others) if pair[0] is not pair[1] and tells(*pair))
     return [option(column) for column in next(pairs, ())]

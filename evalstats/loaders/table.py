@@ -94,7 +94,7 @@ class TableLoader(SingleFileLoader):
             yield from source.notes([f"read with {as_options(named_otherwise(found))}"])
             return
         within = source.path.absolute().parent.name
-        said = {name: value for name, value in source.given.items() if name != "trial"}
+        said = {name: value for name, value in source.given.items() if name not in {"trial", "timestamp"}}
         map_ = found.placed(source.stem, within).overlaid(ColumnMap(constants=said))
         folder = [within] if FOLDER in found.constants.values() else [*source.given.values()]
         table, said = open_table(head, map_.rows, lenient=True, deep=map_.paths), map_
@@ -113,8 +113,10 @@ class TableLoader(SingleFileLoader):
             sure = known or source.columns
             more = "" if sure else how_to_map(head, self.asked, partial(fault_of, source.path), self.column_map)
             raise InputError(f"{error}. {more}" if more and str(error) not in more else str(error)) from None
-        if "trial" in source.given and "trial" not in binding.columns:
-            binding = structs.replace(binding, constants={**binding.constants, "trial": source.given["trial"]})
+        told = {
+            name: source.given[name] for name in ("trial", "timestamp") if name in {*source.given} - {*binding.columns}
+        }
+        binding = structs.replace(binding, constants={**binding.constants, **told})
         rows_apart = source.called if map_.makes("item") and not self.column_map.makes("item") else ""
         tidier = Tidier(
             map_,

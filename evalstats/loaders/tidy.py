@@ -6,6 +6,7 @@ Whole columns are worked on at a time, so that a table of a million rows takes s
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import islice
 from typing import Any, cast
 
@@ -21,7 +22,7 @@ from evalstats.loaders.blocks import TableBlock
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Survey
 from evalstats.loaders.column_map import MADE, NO_SCORE, ORDER, SCALES, ColumnMap, DeclaredMetric
 from evalstats.loaders.published_columns import COUNT_NAMES
-from evalstats.loaders.roles import words_of
+from evalstats.loaders.roles import DAYS, words_of
 from evalstats.loaders.rows import MOST_KEYS, GroupCounter, Ranges
 from evalstats.loaders.sampled_column import SampledColumn, repeats_told_apart
 from evalstats.loaders.values import (
@@ -31,6 +32,7 @@ from evalstats.loaders.values import (
     STATE,
     Places,
     as_text,
+    as_time,
     digests_of,
     factor_of,
     failures_of,
@@ -97,6 +99,7 @@ class Tidier:
     _presumed: Presumed = field(init=False)
     _levels: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     _makers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    _days: dict[str, set[datetime | None]] = field(default_factory=dict[str, set[datetime | None]])
     _n_kept: int = 0
     _n_empty: int = 0
     _broken_off: dict[str, int] = field(
@@ -127,6 +130,7 @@ class Tidier:
             self._n_hashed += frame.height
         self._take_note(frame)
         self._take_note_of_makers(frame)
+        self._take_note_of_days(frame)
         self._presumed.add(frame)
         # An element of a JSON list is written as programs address it.
         before, after = (f"{self.map_.rows or ''}[", "]") if self.word == "record" else (f"{self.word} ", "")
@@ -200,6 +204,7 @@ class Tidier:
                 "system": system,
                 "benchmark": benchmark,
                 "judge": self.binding.constants.get("judge"),
+                "timestamp": next(iter(days)) if len(days := self._days.get(run, ())) == 1 else None,
                 "factor_names": list(self.binding.own_names) or None,
                 "dependence": dependence,
                 "config": config,
@@ -217,6 +222,15 @@ class Tidier:
         for run, maker in frame.select("run", said).drop_nulls().unique().iter_rows():
             if maker.lower() not in _NOT_SIMULATED:
                 self._makers.setdefault(run, set()).add("yes" if maker.lower() in _SIMULATED else maker)
+
+    def _take_note_of_days(self, frame: pl.DataFrame) -> None:
+        """Take note of when the rows of each run say that they were made: the same in all of them is the time of the run."""
+        days = ["timestamp", *(name for name in frame.columns if words_of(name) in DAYS)]
+        day = next((name for name in days if name in frame.columns), None)
+        if day is not None:
+            first, n_days = pl.col(day).first().cast(pl.String), pl.col(day).n_unique().alias("n")
+            for run, text, n in frame.group_by("run").agg(first, n_days).iter_rows():
+                self._days.setdefault(run, set()).update({as_time(text), None} if n > 1 else {as_time(text)})
 
     def metrics(self) -> list[dict[str, object]]:
         """Make the rows of `metrics`: what the user said of each, else what its scores look like."""

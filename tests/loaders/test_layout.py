@@ -151,6 +151,11 @@ def test_a_layout_is_found_and_its_template_reads_the_same(
         (["gpt/seed1", "gpt/seed2", "o1/seed41", "o1/seed42"], 2),
         (["gpt_run1", "gpt_run2", "o1_run3", "o1_run4", "o1_run5"], 2),
         (["gpt/2026-01-02", "gpt/2026-01-04", "o1/2026-01-03", "o1/2026-01-05"], 2),
+        # A date is that of a run; versions of models are called by dates, too.
+        (["2026-01-02", "2026-01-03", "2026-01-04"], 1),
+        (["nightly-20260102_0930", "nightly-20260103_0930"], 1),
+        (["2026-01-02/gpt", "2026-01-02/o1", "2026-01-03/gpt", "2026-01-03/o1"], 2),
+        (["gpt-4o-2024-05-13", "gpt-4o-2024-08-06"], 2),
     ],
 )
 def test_models_of_one_set_of_items_are_no_tasks(tmp_path: Path, files: list[str], systems: int) -> None:
@@ -158,12 +163,41 @@ def test_models_of_one_set_of_items_are_no_tasks(tmp_path: Path, files: list[str
     data = read(tmp_path)
     assert data.outcomes["system"].n_unique() == systems
     assert set(data.outcomes["benchmark"]) == {"table"}
-    assert data.outcomes.select("system", "trial").unique().height == len(files)
+    is_dated = re.search(r"20\d\d-?\d\d", files[0]) is not None
+    assert data.outcomes.select("system", "timestamp" if is_dated else "trial").unique().height == len(files)
 
 
 def test_a_model_is_called_by_its_folder_where_each_has_a_date_of_its_own(tmp_path: Path) -> None:
     data = read(written(tmp_path, {f"{name}.csv": "qa,1\nqb,0\n" for name in ("gpt/2026-01-02", "o1/2026-01-03")}))
     assert {*data.outcomes["system"]} == {"gpt", "o1"}
+
+
+@pytest.mark.parametrize("template", ["files={trial}", "files={timestamp}"])
+def test_a_template_of_all_of_a_name_leaves_the_folder_to_the_model(tmp_path: Path, template: str) -> None:
+    folder = written(tmp_path / "bot", {f"2026-01-0{k}.csv": "qa,1\nqb,0\n" for k in (1, 2)})
+    data = read(folder, column_map=ColumnMap.from_options([template]))
+    assert {*data.outcomes["system"]} == {"bot"}
+    assert data.outcomes[template[7:-1]].n_unique() == 2
+
+
+def test_files_called_by_dates_are_the_sides_of_a_question_that_names_them(tmp_path: Path) -> None:
+    folder = written(tmp_path, {f"2026-01-0{k}.csv": "qa,1\nqb,0\n" for k in (1, 2)})
+    assert {*read(folder, sides=["2026-01-01"]).outcomes["system"]} == {"2026-01-01", "2026-01-02"}
+    one = read(folder / "2026-01-01.csv", alongside=[folder / "2026-01-02.csv"])
+    assert {*one.outcomes["system"]} == {"2026-01-01"}
+
+
+def test_a_column_of_days_tells_when_runs_were_made(tmp_path: Path) -> None:
+    days = ["2026-01-01", "2026-01-02"]
+    (tmp_path / "both.csv").write_text(
+        "id,ok,date\n" + "".join(f"q{k},{k % 2},{day}\n" for day in days for k in range(9))
+    )
+    # The dates of items are not those of a run.
+    (tmp_path / "items.csv").write_text(
+        "id,ok,date\n" + "".join(f"q{k},1,{days[k % 2]}\n" for k in range(8)) + "q9,0,\n"
+    )
+    assert [str(at.date()) for at in read(tmp_path / "both.csv").runs["timestamp"].sort()] == days
+    assert read(tmp_path / "items.csv").runs["timestamp"].to_list() == [None]
 
 
 def test_a_table_above_a_folder_of_tasks_leaves_its_layout_and_is_said_to_count(tmp_path: Path) -> None:
