@@ -99,8 +99,8 @@ ROLES: Final[Mapping[str, Role]] = {
         w100="score correct is_correct passed success resolved is_resolved pass solved accuracy acc exact_match em grade ok "
         "is_ok pass_fail is_right correctness",
         w95="hit right rating reward f1 final_score judgement_score return wer cer csat refused jailbroken is_jailbroken "
-        "converted accepted achieved reached win won compiled hallucinated stars conversion clicked clicks purchased bought "
-        "subscribed retained activated signed_up",
+        "unsafe is_unsafe converted accepted achieved reached win won compiled hallucinated stars conversion clicked "
+        "clicks purchased bought subscribed retained activated signed_up",
         w85="helpfulness harmlessness honesty toxicity relevance relevancy faithfulness coherence consistency fluency adequacy "
         "conciseness groundedness completeness safety quality precision recall bleu rouge bertscore similarity clarity "
         "hallucination comet chrf cider meteor iou ndcg mrr rr rate auc auroc map psnr ssim mae rmse mqm bias "

@@ -264,6 +264,8 @@ def test_the_vocabularies_are_many_and_differ() -> None:
             "id,recall_at_k_dense,recall_at_k_bm25,delta\n1,.5,.25,.25\n2,.25,.75,-.5\n3,.5,.5,0\n",
             ["item=id", "models=recall_at_k_*"],
         ),
+        # What is called a score is one though nothing happened.
+        ("prompt_id,model,unsafe\n1,m,0\n2,m,0\n3,m,0\n", ["item=prompt_id", "score=unsafe", "model=model"]),
         # Means over raters or trials are scores of what they average.
         ("id,accuracy_mean,clarity_avg\n1,3.5,2\n2,4,5\n", ["item=id", "score=accuracy_mean,clarity_avg"]),
         # A model for each judge is the judge's, and what no two judges share is no item.
