@@ -280,7 +280,11 @@ class _Table:
         pool = [c for c in self.columns if c.name not in self.asked.factors or c.named("item") >= SURE]
         if not any(c.as_item >= _ENOUGH for c in pool):
             pool += [c for c in self.columns if c not in pool and c.named("item") and self._is_crossed(c)]
-        weighed = _ranked(pool, lambda column: column.as_item)
+        # The column of the sides asked for is none; one with each level once on each side is, however they are called.
+        sides = next((c for c in self.free if len(self.asked.sides) > 1 and c.as_model(self.asked) == ASKED_FOR), None)
+        names = [c for c in pool if c.scored < 0.5 and not c.is_text]
+        paired = {c for c in names if sides is not None and self._pairs(c, sides)}
+        weighed = _ranked(pool, lambda c: max(c.as_item, 0.7 * (c in paired)) * (c is not sides or not paired))
         # What is called like a trial numbers those of what has more levels: `problem`, `sample`.
         most = max((len(c.levels) for _, c in weighed if c.named("trial") < SURE and not c.is_text), default=0)
         weighed = [pair for pair in weighed if pair[1].named("trial") < SURE or len(pair[1].levels) >= most]
@@ -304,6 +308,12 @@ class _Table:
             weighed = [(0.3 + 0.2 * n, c) for n, c in sorted(signs, key=lambda pair: -pair[0]) if n]
         # Rows are numbered only where nothing is called as items are, or where they are visits of persons.
         return weighed if weighed and weighed[0][0] >= 0.7 and not self.persons else [*weighed, (0.0, None)]
+
+    def _pairs(self, item: SampledColumn, sides: SampledColumn) -> bool:
+        """Whether each level of a column stands once with each of the sides, which are fewer, in rows that stand together."""
+        rows = [*zip(item.values, sides.values, strict=True)][: self.together]
+        n_items, n_sides = (len({*levels}) for levels in zip(*rows, strict=True))
+        return n_sides < n_items and len({*rows}) == len(rows) == n_items * n_sides
 
     def _is_crossed(self, column: SampledColumn) -> bool:
         """Whether a column tells rows apart together with the other factors that were asked for and one of models."""

@@ -317,6 +317,14 @@ def test_votes_are_told_by_names_of_sides_or_by_who_won(columns: dict[str, Seque
     assert " ".join(found) == options if options else found[:2] == ("model_a=COLUMN", "model_b=COLUMN")
 
 
+@pytest.mark.parametrize("names", [("model", "question_id"), ("qq", "mm")])
+def test_the_names_asked_for_go_before_those_of_columns(names: tuple[str, str]) -> None:
+    rows = [{names[0]: f"q{k}", names[1]: side, "score": k % 2} for k in range(30) for side in ("ctrl", "treat")]
+    best = assigned([*rows[0]], rows, AskedNames(sides=frozenset({"ctrl", "treat"})))[0]
+    assert best.is_sure
+    assert best.options == (f"item={names[0]}", "score=score", f"model={names[1]}")
+
+
 def test_no_map_is_offered_without_a_column_called_system() -> None:
     # Without it two files of judges were compared as if they were the systems.
     rows = [{"answer_id": f"a{k}", "system": ("alpha", "beta")[k % 2], "rating": 1 + k % 7} for k in range(40)]
