@@ -592,8 +592,14 @@ class Comparison(OfMetric, Result, Estimate):
         return TLikelihood(centre=centre, spread=self.std_error, df=math.inf if self.df is None else self.df)
 
     def to_frame(self) -> pl.DataFrame:
-        """Tidy rows in glossary names: every method's row, then one row for every group."""
+        """Tidy rows in glossary names: every method's row, then one for every group; that which answers has the verdict."""
         frame = rows_frame((*self.rows, *self.missing.rows))
+        answers = pl.col("role") == "headline"
+        scores = {"baseline": self.baseline.estimate, "candidate": self.candidate.estimate}
+        frame = frame.with_columns(
+            *(pl.when(answers).then(pl.lit(score, pl.Float64)).alias(name) for name, score in scores.items()),
+            pl.when(answers).then(pl.lit(self.verdict)).alias("verdict"),
+        )
         if not self.groups:
             return ShownFrame(frame)
         groups = [
@@ -611,6 +617,9 @@ class Comparison(OfMetric, Result, Estimate):
                 "p_holm": group.p_holm,
                 "n_items": group.n_items,
                 "n_clusters": group.n_clusters,
+                "baseline": group.baseline,
+                "candidate": group.candidate,
+                "verdict": group.verdict,
                 "note": f"{qualified(group.verdict, [note.text for note in group.qualifiers])}: {group.verdict_reason}",
             }
             for group in self.groups

@@ -461,6 +461,14 @@ def test_json_is_safe_and_complete(tenacious: EvalData) -> None:
     assert values["groups"][0]["level"] == "conflicting_signals"
 
 
+def test_the_row_that_answers_has_the_scores_and_the_verdict(tenacious: EvalData) -> None:
+    """A spreadsheet needs no second file to say who was ahead and whether that is shown."""
+    found = compare(tenacious, "baseline", "trained")
+    (row,) = found.to_frame().filter(pl.col("verdict").is_not_null()).to_dicts()
+    assert (row["role"], row["verdict"]) == ("headline", found.verdict)
+    assert row["candidate"] - row["baseline"] == pytest.approx(row["estimate"])
+
+
 def test_tidy_rows_speak_the_glossary(tenacious: EvalData) -> None:
     frame = compare(tenacious, "baseline", "trained", by="dimension").to_frame()
     wanted = {
