@@ -27,7 +27,7 @@ from evalstats.loaders.frames import (
     runs_of_frame,
 )
 from evalstats.loaders.registry import list_files, read, sniffed
-from evalstats.loaders.roles import ROLES, SCORERS, SURE, names_a_judge, names_a_model, words_of
+from evalstats.loaders.roles import ROLES, SCORERS, SURE, is_called_score, names_a_judge, names_a_model, words_of
 from evalstats.loaders.sampled_column import NAME_CHARS, AskedNames, SampledColumn
 from evalstats.loaders.values import NO_VALUE, as_number, as_text, text_of, word_score
 from evalstats.loaders.voted_columns import votes_in
@@ -79,7 +79,7 @@ def from_ratings(
         Instead of these two: columns that hold one rater's ratings each. An empty cell is no rating.
     humans
         Raters who are people; all others are judges. Not needed where a column `rater_kind` says it, where they are called so
-        (`human_1`), or where all raters are alike and their agreement is asked.
+        (`human_1`), where models rated among annotators, or where all raters are alike and their agreement is asked.
     benchmark
         What to call the ratings.
     **columns
@@ -160,7 +160,7 @@ def _read(
         made = _in_one_vocabulary(made)
     if "value" in made.columns:
         made = made.with_columns(pl.col("value").cast(pl.Float64))
-    made = _with_kinds(made, people)
+    made = _with_kinds(made, people, of_people=ROLES["rater"].weight(words_of(rater or "")) > 0)
     digest = digest_of_rows(table)
     run = f"{benchmark}~{digest[:8]}"
     if "run" not in made.columns:
@@ -347,8 +347,15 @@ def _raters_in(table: pl.DataFrame, asked: Sequence[str]) -> dict[str, tuple[str
     words = {name: {*words_of(name).split("_")} for name in table.columns}
     free = [name for name in table.columns if name in asked or ROLES["score"].never.isdisjoint(words[name])]
     rated = {name: found for name in free if (found := _who_and_what(name, asked)) is not None}
+    named = not {*asked}.isdisjoint(rated)
+    if named and {*rated} <= {*asked}:  # the other column of scores is the judge's
+        rated |= {name: (name, "") for name in free if is_called_score(name)}
     people = [name for name, (who, _) in rated.items() if who in asked or _PEOPLE & words[name]]
-    numbers = [name for name in rated if table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean]
+    numbers = [
+        name
+        for name in rated
+        if table[name].dtype.is_numeric() or table[name].dtype == pl.Boolean or (named and _are_rights(table[name]))
+    ]
     # Labels are of a few words, of which raters share some; beside a column called label they may answer anything.
     few = {name: {*levels_of(table[name])} for name in rated if table[name].dtype == pl.String}
     few = {name: levels for name, levels in few.items() if len(levels) <= _MOST_LABELS}
@@ -362,6 +369,12 @@ def _raters_in(table: pl.DataFrame, asked: Sequence[str]) -> dict[str, tuple[str
         return {name: (name, "") for name in raters}
     n_raters = Counter(rated[name][1] for name in raters)
     return {name: rated[name] for name in raters if n_raters[rated[name][1]] > 1}
+
+
+def _are_rights(column: pl.Series) -> bool:
+    """Whether a column holds words for right and wrong."""
+    words = levels_of(column) if column.dtype == pl.String else []
+    return bool(words) and all(word_score(word.strip().lower()) is not None for word in words)
 
 
 def _who_and_what(name: str, asked: Collection[str] = ()) -> tuple[str, str] | None:
@@ -431,8 +444,11 @@ def _in_one_vocabulary(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(folded.replace_strict(usual["folded"], usual["label"], default=None).alias("label"))
 
 
-def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
-    """Say of every rater whether it is a person or a judge; those called so are people where nobody else is named."""
+def _with_kinds(table: pl.DataFrame, people: Sequence[str], *, of_people: bool) -> pl.DataFrame:
+    """Say of every rater whether it is a person or a judge; those called so are people where nobody else is named.
+
+    In a column `of_people` (annotators, users) models and what is called a judge are judges, and the others people.
+    """
     raters = levels_of(table["rater"])
     for name in (people := _each(people, raters)):
         if name not in raters:
@@ -440,5 +456,8 @@ def _with_kinds(table: pl.DataFrame, people: Sequence[str]) -> pl.DataFrame:
     if not people and "rater_kind" in table.columns:
         return table
     people = people or [name for name in raters if _PEOPLE & {*words_of(name).split("_")}]
+    if of_people and not people:
+        judges = [name for name in raters if names_a_model(name) or "judge" in words_of(name).split("_")]
+        people = [name for name in raters if name not in judges] if judges else []
     kind = pl.when(pl.col("rater").is_in(people)).then(pl.lit("human")).otherwise(pl.lit("judge"))
     return table.with_columns(kind.alias("rater_kind"))

@@ -240,3 +240,23 @@ def test_judges_of_votes_agree_on_the_side_whatever_they_call_it(words: tuple[st
     ]
     (found,) = es.judges(from_ratings(pl.DataFrame(rows))).rows
     assert found.raw.estimate == pytest.approx(sum(k % 2 == k % 3 % 2 for k in range(30)) / 30)
+
+
+def test_the_column_that_humans_names_is_rated_beside_that_of_a_judge(tmp_path: Path) -> None:
+    (tmp_path / "judge.csv").write_text("id,judge_pass\n" + "".join(f"q{k},{k % 2}\n" for k in range(6)))
+    words = ("incorrect", "correct")
+    (tmp_path / "gold.csv").write_text("id,gold\n" + "".join(f"q{k},{words[k % 2]}\n" for k in range(4)))
+    found = read_ratings([tmp_path / "judge.csv", tmp_path / "gold.csv"], humans=["gold"]).ratings
+    assert found.group_by("rater", "rater_kind").agg(pl.len(), pl.col("value").sum()).sort("rater").rows() == [
+        ("gold", "human", 4, 2.0),
+        ("judge_pass", "judge", 6, 3.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "people"), [("annotator", {"alice", "bob"}), ("judge", set[str]())], ids=["of people", "of judges"]
+)
+def test_among_annotators_a_model_is_the_judge(column: str, people: set[str]) -> None:
+    rows = [{"id": f"q{k}", column: who, "rating": k % 3} for k in range(4) for who in ("alice", "bob", "gpt-4o-judge")]
+    found = from_ratings(pl.DataFrame(rows)).ratings
+    assert {*found.filter(rater_kind="human")["rater"]} == people
