@@ -184,7 +184,9 @@ REASONS: Final = _words("explanation reason reasoning rationale justification cr
 # What was answered, and what is right; how many were right, and of how many.
 PREDICTED: Final = _words("pred predict prediction predicted")
 EXPECTED: Final = _words("gold golden label target expected reference truth correct")
-RIGHTS: Final = _words("correct passed passes conversions converted successes solved events signups")
+RIGHTS: Final = _words(
+    "correct passed passes conversions converted successes solved events signups thumbs likes upvotes clicks"
+)
 # When a run was made, where it is the same in all of its rows.
 DAYS: Final = _words("date day datetime run_date eval_date")
 # Shares of many items.
@@ -192,7 +194,9 @@ RATES: Final = _words("accuracy acc rate auc auroc")
 # How probable something was held to be, and what came of it.
 FORECASTS: Final = _words("forecast probability probabilities prob confidence prediction predicted pred")
 OUTCOMES: Final = _words("outcome resolution resolved happened occurred actual truth label target event")
-TOTALS: Final = _words("total n users trials samples visitors attempts tests questions")
+TOTALS: Final = _words(
+    "total n users trials samples visitors attempts tests questions sessions conversations visits impressions"
+)
 # What stands in many rows of a system, beside items and persons.
 OF_MANY_ROWS: Final = _words(
     "case trial epoch seed fold turn session session_id response answer output text model_a model_b winner"

@@ -10,10 +10,10 @@ from typing import Final, cast
 from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import comma_list, on_one_line
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.binder import assigned
+from evalstats.loaders.binder import as_options, assigned
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, oriented, parquet_blocks
 from evalstats.loaders.bound_columns import no_column
-from evalstats.loaders.column_map import NO_SCORE, ColumnMap
+from evalstats.loaders.column_map import NO_SCORE, SCALES, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_cells
 from evalstats.loaders.expressions import expressions, made_of_two
 from evalstats.loaders.files import HEAD_BYTES, json_lines, load_json
@@ -367,13 +367,15 @@ class ScoreTableLoader(SingleFileLoader):
                     f"{comma_list(metric.column for metric in roles.metrics)}"
                 )
             roles.metrics = [metric for metric in roles.metrics if metric.column in scores]
-        scored = [SampledColumn(metric.column, table.records) for metric in roles.metrics]
-        table.notes += [
-            f"counts make a share: {Option('map', made.name, of='score')}"
-            for made in made_of_two([column for column in scored if column.numbers])
-            if "/" in made.name
-        ]
-        numbers = PublishedRows(scale=self.column_map.scale)
+        elif shares := _shares(table, roles):
+            if len(shares) == 1 and len(roles.metrics) == 2:  # there is nothing but a count and its total
+                yield from source.notes([f"read with {as_options([f'score={shares[0]}'])}"])
+                share = ColumnMap(columns={"score": (shares[0],)})
+                yield from replace(self, column_map=self.column_map.overlaid(share)).read(source)
+                return
+            table.notes += [f"counts make a share: {Option('map', share, of='score')}" for share in shares]
+        of_counts = bool(scores) and len(expressions(self.column_map, head.columns)) == len(scores)
+        numbers = PublishedRows(scale=SCALES["proportion"] if of_counts else self.column_map.scale)
         notes = _add_all(table.records, roles, UNNAMED if unnamed or of_one else source.stem, numbers, self.column_map)
         if not numbers.rows:
             raise UnreadableFileError(f"{source.path}: holds no published number of any model")
@@ -392,6 +394,12 @@ class ScoreTableLoader(SingleFileLoader):
         yield from source.notes(
             (whose, *table.notes, *_assumed(roles, numbers, table.records), *notes, *numbers.doubts())
         )
+
+
+def _shares(table: ScoreRows, roles: PublishedColumns) -> list[str]:
+    """Return the shares that counts among the scores make, as a map writes them."""
+    scored = [SampledColumn(metric.column, table.records) for metric in roles.metrics]
+    return [made.name for made in made_of_two([column for column in scored if column.numbers]) if "/" in made.name]
 
 
 def _add_all(

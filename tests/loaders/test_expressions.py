@@ -169,12 +169,14 @@ def test_a_frame_has_expressions_too() -> None:
 def test_published_counts_make_shares_with_their_n(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("model,correct,total\ngpt-4o,405,500\nclaude-3,395,500\n", encoding="utf-8")
-    assert "counts make a share: --map score=correct/total" in everything_said(read(path))
-    found = read(path, column_map=ColumnMap.from_options(["score=correct/total"])).aggregates
-    assert found.select("model", "metric", "estimate", "n").rows() == [
-        ("gpt-4o", "correct/total", 0.81, 500),
-        ("claude-3", "correct/total", 0.79, 500),
+    assert "read with --map score=correct/total" in everything_said(found := read(path))
+    assert found.aggregates.select("model", "metric", "estimate", "n", "unit").rows() == [
+        ("gpt-4o", "correct/total", 0.81, 500, "proportion"),
+        ("claude-3", "correct/total", 0.79, 500, "proportion"),
     ]
+    assert read(path, column_map=ColumnMap.from_options(["score=correct/total"])).aggregates.equals(found.aggregates)
+    path.write_text("model,correct,total,elo\ngpt-4o,405,500,1200\nclaude-3,395,500,1100\n", encoding="utf-8")
+    assert "counts make a share: --map score=correct/total" in everything_said(read(path))
 
 
 def test_a_count_beside_rates_is_no_metric(tmp_path: Path) -> None:
