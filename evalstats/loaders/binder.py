@@ -485,14 +485,15 @@ class _Table:
             and (is_key or repeated)
             and self.n_rows > 0
         )
+        # A column of models and one of systems of the same model read alike.
+        sides = model or next((c for c in rest if f"system={c.source}" in apart), None)
         reads = (
             None if item is None else item.partition,
             called,
             tuple(column.name for column in scores),
-            None if model is None or len(model.levels) == 1 else model.partition,
+            None if sides is None or len(sides.levels) == 1 else sides.partition,
         )
         weight = item_weight + score_weight + model_weight - against
-        sides = model or next((c for c in rest if f"system={c.source}" in apart), None)
         return Assignment(
             options=tuple(options),
             weight=weight,

@@ -325,6 +325,19 @@ def test_the_names_asked_for_go_before_those_of_columns(names: tuple[str, str]) 
     assert best.options == (f"item={names[0]}", "score=score", f"model={names[1]}")
 
 
+def test_a_prompt_read_as_model_or_as_system_is_one_reading() -> None:
+    rows = [
+        {"question": k, "prompt": side, "sample": n, "correct": (k + n) % 2}
+        for k in range(20)
+        for side in ("cot", "terse")
+        for n in range(3)
+    ]
+    best, *others = assigned([*rows[0]], rows, AskedNames(question="compare"))
+    assert best.is_sure
+    assert "model=prompt" in best.options
+    assert not any("system=prompt" in fit.options for fit in others)
+
+
 def test_no_map_is_offered_without_a_column_called_system() -> None:
     # Without it two files of judges were compared as if they were the systems.
     rows = [{"answer_id": f"a{k}", "system": ("alpha", "beta")[k % 2], "rating": 1 + k % 7} for k in range(40)]
