@@ -234,9 +234,9 @@ def _lean(result: JudgeReport) -> tuple[Text, ...]:
     if bias is None or bias.estimate is None or not bias.excludes_zero or result.unit == "pair":
         return ()
     way, who = "higher" if bias.estimate > 0 else "lower", named(result.rows[0].name)
-    size, ends = number(abs(bias.estimate), 2), sorted((abs(bias.conf_low or 0.0), abs(bias.conf_high or 0.0)))
-    known = f"{level(result)} CI {interval_words(*ends, 1.0, 2)}"
-    return (Text(text=f"{who} rates {size} {way} than {result.truth} on average ({known})."),)
+    low, high = sorted((abs(bias.conf_low or 0.0), abs(bias.conf_high or 0.0)))
+    known = f"{level(result)} CI {interval_words(low, high, 1.0, 2)}"
+    return (Text(text=f"{who} rates {number(abs(bias.estimate), 2)} {way} than {result.truth} on average ({known})."),)
 
 
 def _labels(result: JudgeReport) -> tuple[Text, ...]:
