@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral, Number
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Union, cast, get_args, get_origin
 
@@ -234,11 +234,11 @@ _PLAIN: Final = {bool: "True or False", int: "a whole number", float: "a number"
 
 
 def _is_a(value: object, kind: type) -> bool:
-    """Whether a value may stand for one of a plain type: numpy's numbers are numbers, and truth values are none."""
+    """Whether a value may stand for one of a plain type: any number for a number, and 0 and 1 for truth values."""
     is_truth = type(value).__name__ in {"bool", "bool_"}
     if kind is bool or is_truth:
-        return kind is bool and is_truth
-    return isinstance(value, {int: Integral, float: Real, str: str}[kind])
+        return kind is bool and (is_truth or (isinstance(value, Integral) and int(value) in {0, 1}))
+    return isinstance(value, str) if kind is str else isinstance(value, Number) and not isinstance(value, complex)
 
 
 def _several(value: Any) -> Any:

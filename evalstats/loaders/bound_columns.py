@@ -26,7 +26,7 @@ from evalstats.schema.memory import held_bytes
 # Columns of Parquet are read again in a twentieth of the time that is spent on them.
 KEPT_BYTES = {"text": 256 << 20, "json": 256 << 20, "typed": 32 << 20}
 _FIRST = 100
-_THOUSANDS = r"^[+-]?[1-9]\d{0,2}(?:,\d{3})+$"
+_THOUSANDS = rf"^[+-]?{CURRENCY}?\s*[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\s*{CURRENCY})?$"
 # What all texts of a column may be. A float is a number as programs write it that hold all numbers of a column as floats; no
 # two such texts are the same number.
 _FORM = {

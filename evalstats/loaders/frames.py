@@ -23,12 +23,13 @@ from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, OF_VO
 from evalstats.loaders.expressions import computed
 from evalstats.loaders.look import Look, metric_offered
 from evalstats.loaders.registry import read_source, sniffed
-from evalstats.loaders.roles import has_role_by_name, words_of
+from evalstats.loaders.roles import has_role_by_name, is_known_benchmark, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
 from evalstats.loaders.score_table import LOADER as PUBLISHED
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import fitted, named_otherwise, watched
 from evalstats.loaders.tidy import MOST_KEYS, Tidier
+from evalstats.loaders.values import as_dict
 from evalstats.schema.columns import TableName, column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.in_memory import as_polars, as_table
@@ -38,6 +39,8 @@ from evalstats.schema.tables import check_table, frame_from_rows, levels_of
 _NAME = "frame"
 # What rows and the model are called where nothing else names them.
 _CALLED = "table"
+# Fewer are no sample of items.
+_FEW_ITEMS: Final = 5
 
 
 def from_frame(
@@ -192,13 +195,22 @@ def of_known_format(table: pl.DataFrame | dict[str, object]) -> EvalData | None:
         else:
             table[thinned(range(table.height))].write_ndjson(path)
         match, _ = sniffed(read_head(path))
-        if match is None or match[0] is TABLE or (isinstance(table, dict) and match[0] is PUBLISHED):
+        by_item = isinstance(table, dict) and not _sums_up(table)
+        if match is None or match[0] is TABLE or (by_item and match[0] is PUBLISHED):
             return None
         if not isinstance(table, dict):
             table.write_ndjson(path)
         data = read_source(match[0], with_digest(Source(path=path)))
     told = tuple(replace(problem, path=_NAME) for problem in data.problems)
     return replace(data, runs=data.runs.with_columns(source=pl.lit(_NAME)), problems=told)
+
+
+def _sums_up(document: Mapping[str, object]) -> bool:
+    """Whether dicts of numbers hold metrics or benchmarks, by their names or since they are few, and no scores by item."""
+    names = {name for inside in document.values() for name in as_dict(inside)}
+    return len(names) < _FEW_ITEMS or any(
+        has_role_by_name(words_of(name)) or is_known_benchmark(name) for name in names
+    )
 
 
 def _is_opaque(dtype: pl.DataType) -> bool:

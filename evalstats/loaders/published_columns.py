@@ -48,7 +48,7 @@ CERTAINTY: Final = ("std_error", "conf_low", "conf_high", "n")
 COUNT_NAMES: Final = (
     "n", "votes", "n_items", "n_votes", "num_votes", "n_samples", "samples", "n_total", "battles", "num_battles", "items",
     "n_questions", "n_examples", "n_tasks", "n_used", "num_samples", "num_questions", "sample_size", "responses",
-    "total_questions", "n_battles", "n_games", "n_users", "num_items", "num_examples", "count",
+    "total_questions", "n_battles", "n_games", "n_users", "num_items", "num_examples",
 )  # fmt: skip
 # More rows of a name and a number are no metrics of one run.
 _MOST_METRICS: Final = 200
@@ -84,8 +84,9 @@ _COST: Final = frozenset(["cost", "costs", "usd", "dollar", "dollars"])
 _SIDES_OF_CALLS: Final = frozenset(["in", "out", "input", "output", "prompt", "completion"])
 _MANY_TOKENS: Final = frozenset(["1k", "1m", "mtok", "million"])
 _AMOUNTS: Final = _MANY_TOKENS | {"per", "cached", "token", "tokens"}
-# The mean, the SD and the number of scores that a summary of groups has: `mean, std, count`, `f1_mean, f1_sd, f1_n`.
-_MEAN, _SD, _COUNT = (re.compile(rf"(?:(.+)_)?(?:{words})") for words in ("mean|avg", "std|sd|stdev", "count|size|n"))
+# The mean, the SD and the number of scores that a summary of groups has: `mean, std, count`, `f1_mean, f1_std, count`.
+_MEAN, _SD = (re.compile(rf"(?:(.+)_)?(?:{words})") for words in ("mean|avg", "std|sd|stdev"))
+_COUNT: Final = "count"
 _SPREADS: Final = re.compile(r"(?:.*_)?(?:std|sd|stdev|std_dev|stddev|variance|var)|(?:std|stdev|stddev)_(?!err).+")
 
 
@@ -292,14 +293,15 @@ def _numeric(filled: Mapping[str, Sequence[object]]) -> list[str]:
 
 
 def _total_of_items(numeric: Iterable[str], records: Sequence[Record]) -> str | None:
-    """Return a column called total, or size beside an SD, that counts items: whole numbers beside rates; None where none is.
+    """Return a column called total, or count beside mean and SD, that counts items: whole numbers beside rates; else None.
 
     >>> rows = [{"acc": 0.5, "total": 200}, {"acc": 0.75, "total": 200}]
     >>> _total_of_items(["acc", "total"], rows), _total_of_items(["math", "total"], [{"math": 40, "total": 70}])
     ('total', None)
     """
     cells = {name: [cell for row in records if (cell := cell_of(row.get(name)))] for name in numeric}
-    called = {"total", "size"} if any(map(_SD.fullmatch, map(plain, cells))) else {"total"}
+    names = [*map(plain, cells)]
+    called = {"total", *([_COUNT] if any(map(_MEAN.fullmatch, names)) and any(map(_SD.fullmatch, names)) else [])}
     total = next((name for name in cells if plain(name) in called), None)
     others = [cell for name, own in cells.items() if name != total for cell in own]
     rates = any(cell.percent or 0 < cell.number < 1 for cell in others)
@@ -467,7 +469,7 @@ def columns_of(
 
     >>> found = columns_of(["model", "acc", "acc_se", "votes"], ["acc", "acc_se", "votes"], "model")
     >>> found.metrics
-    [ScoreColumns(column='acc', error='acc_se', ends=None, interval=None, n='votes')]
+    [ScoreColumns(column='acc', error='acc_se', ends=None, interval=None, n='votes', sd=None)]
     """
     roles = PublishedColumns(model=model)
     numbers, uncertain = set(numeric), set(uncertain)
@@ -512,7 +514,7 @@ def columns_of(
         n = n or places.get(("", "n"))  # one count may stand for all columns
         used.update(each for each in (error, interval, n, *(ends or ())) if each)
         sd = None
-        if (mean := _MEAN.fullmatch(name)) and n and _COUNT.fullmatch(plain(n)) and not (error or interval or ends):
+        if (mean := _MEAN.fullmatch(name)) and n and plain(n) == _COUNT and not (error or interval or ends):
             alike = (c for c in roles.spreads if (of := _SD.fullmatch(plain(c))) and of[1] == mean[1])
             sd = next(alike, None)
         roles.metrics.append(ScoreColumns(column=column, error=error, ends=ends, interval=interval, n=n, sd=sd))

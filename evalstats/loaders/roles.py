@@ -223,9 +223,10 @@ _FAMILIES: Final = re.compile(
     r"(?i)\b(?:gpt|chatgpt|claude|gemini|gemma|llama|mixtral|(?:mi|mini|code|dev|magi)stral|qwen|qwq|deepseek|grok|phi|command|"
     r"o[134](?:-mini|-pro|-preview)?|yi|glm|kimi|falcon|vicuna|nova|olmo|sonnet|opus|haiku|minimax|ernie|hunyuan|nemotron|"
     r"palm|bard|koala|alpaca|dbrx|jamba|solar|granite|smollm|pythia|internlm|starcoder|wizardlm|zephyr|tulu|doubao)"
-    r"(?![a-z])|(?<![a-z\d.])\d{1,4}(?:\.\d+)?b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-hxyz])(?![a-z])"
+    r"(?![a-z])|[\d.]+b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-hxyz])(?![a-z])"
 )
 
+_COMMIT: Final = re.compile(r"(?!\d+b$)(?=.*[a-f])[\da-f]{4,40}")
 _BENCHMARKS: Final = re.compile(
     r"(?i)(?<![a-z])(?:mmlu|gsm8?k|arc|hellaswag|winogrande|truthful_?qa|boolq|piqa|siqa|openbookqa|obqa|commonsense_?qa|csqa|"
     r"lambada|race|drop|squad|trivia_?qa|nq|natural_?questions|hotpot_?qa|math(?:qa|\d+)?|aime(?:\d+)?|gpqa|human_?eval|mbpp|"
@@ -253,12 +254,12 @@ def are_sides(first: str, second: str) -> bool:
 def names_a_model(text: str) -> bool:
     """Whether a text looks like the name of a language model.
 
-    A size stands alone or behind a separator: "a71b" is a commit.
+    What has no other letters than a commit is one.
 
-    >>> [names_a_model(name) for name in ("gpt-4o", "our-8B", "7b", "test_login", "a71b", "9f21234b")]
+    >>> [names_a_model(name) for name in ("gpt-4o", "mpt7b", "405b", "test_login", "a71b", "9f21234b")]
     [True, True, True, False, False, False]
     """
-    return _FAMILIES.search(text) is not None
+    return _FAMILIES.search(text) is not None and _COMMIT.fullmatch(text) is None
 
 
 def names_a_repetition(text: str) -> str:

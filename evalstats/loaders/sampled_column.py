@@ -99,8 +99,8 @@ class SampledColumn:
         counts = Counter({cell: n for cell, n in Counter(self.cells).items() if cell.lower() not in ABSENT})
         if 2 * len(self.cells) < len(self.values) or not counts:
             return 0.0
-        # A y alone is a name as x is; beside n it is a yes.
-        yes = {"y", "Y"} if {"n", "N"} & self.levels else set[str]()
+        # A y alone is a name as x is; beside n it is a yes, and a score where it is called so.
+        yes = {"y", "Y"} if {"n", "N"} & self.levels and ROLES["score"].weight(self.words) else set[str]()
         return sum(n for cell, n in counts.items() if is_score(cell) or cell in yes) / counts.total()
 
     @cached_property

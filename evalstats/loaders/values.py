@@ -280,17 +280,15 @@ def without_points(text: pl.Series) -> pl.Series:
 def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return numbers, and a mask of the cells that are none. NaN and words for "no value" are null.
 
-    >>> numbers_of(pl.Series(["$0.0021", "-3.5 €", "−2", "n/a", "54%", "1,385"]))[0].to_list()
+    >>> numbers_of(pl.Series(["$0.0021", "-3.5 $", "−2", "n/a", "54%", "1,385"]))[0].to_list()
     [0.0021, -3.5, -2.0, None, None, None]
     """
     if (number := _finite(values)) is not None:
         return number, pl.Series([False]).new_from_index(0, len(values))
     is_text = not values.dtype.is_numeric()
-    cells = values
-    if is_text:
-        cells = (
-            values.cast(pl.String).str.strip_chars().str.replace("−", "-", literal=True).str.replace(_WRITTEN, "$1$2")
-        )
+    cells = values.cast(pl.String).str.strip_chars().str.replace("−", "-", literal=True) if is_text else values
+    if is_text and cells.str.extract(f"({CURRENCY})").drop_nulls().n_unique() < 2:  # amounts of one currency
+        cells = cells.str.replace(_WRITTEN, "$1$2")
     cell, read = pl.col("cell"), pl.col("read")
     is_none = cell.str.to_lowercase().is_in(list(NO_VALUE)) if is_text else read.is_nan()
     is_number = read.is_finite().fill_null(value=False)

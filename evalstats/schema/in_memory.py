@@ -189,8 +189,8 @@ def _plain(frame: Any) -> Any:
     if twice := next((name for name, n in Counter(map(str, names)).items() if n > 1), None):
         raise InputError(f"column {twice!r} appears twice in the table; rename one of the two")
     table, index = frame.set_axis(names, axis=1), frame.index
-    # Rows that nobody named are numbered, and after a filter the numbers have gaps.
-    if index.nlevels > 1 or index.name is not None or index.dtype.kind not in "iu":
+    # Rows that nobody named are numbered, with gaps after a filter, or labelled, which names them where no two are alike.
+    if index.nlevels > 1 or index.name is not None or (index.dtype.kind not in "iuf" and index.is_unique):
         again = [level for level, name in enumerate(index.names) if name is not None and name in names]
         if len(again) < index.nlevels:
             table = (table.droplevel(again) if again else table).reset_index()

@@ -188,7 +188,7 @@ def test_a_map_says_which_way_published_scores_go_and_which_stand_for_none(tmp_p
     assert "or stand for no score, and give no number: 2" in told(data)
 
 
-@pytest.mark.parametrize("names", ["mean,std,count", "mean,std,size", "f1_mean,f1_sd,f1_n"])
+@pytest.mark.parametrize("names", ["mean,std,count", "f1_mean,f1_sd,count"])
 def test_the_sd_and_the_count_of_a_mean_make_its_standard_error(table: Any, names: str) -> None:
     scores = {model: np.random.default_rng(seed).beta(2, 2, 40 + seed) for seed, model in enumerate("ab")}
     rows = "".join(f"{model},{own.mean()},{own.std(ddof=1)},{len(own)}\n" for model, own in scores.items())
@@ -198,6 +198,12 @@ def test_the_sd_and_the_count_of_a_mean_make_its_standard_error(table: Any, name
     assert re.search(
         r"is taken as the SD of independent scores that .* counts, and .* as the standard error", told(data)
     )
+
+
+@pytest.mark.parametrize("header", ["model,mean,std,size", "model,mean,std,n"])
+def test_what_is_not_called_the_count_of_scores_makes_no_standard_error(table: Any, header: str) -> None:
+    data = table(f"{header}\na,0.5,0.1,7\nb,0.6,0.1,13\nc,0.7,0.1,70\n")  # a size in billions, seeds
+    assert data.aggregates.filter(metric="mean")["std_error"].null_count() == 3
 
 
 def test_an_sd_beside_what_is_called_no_mean_is_none_of_items(table: Any) -> None:

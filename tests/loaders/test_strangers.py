@@ -1010,3 +1010,22 @@ def test_limits_and_facts_beside_scores_are_neither_systems_nor_metrics(
         outcomes = read(path, question=question).outcomes
         assert sorted({*outcomes["metric"]}) == metrics.split()
         assert sorted({*outcomes["system"]}) == systems.split()
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [(("$802", "$4,672"), "a comma may part thousands"), (("$162", "€142"), "no known score")],
+)
+def test_amounts_that_may_be_read_two_ways_are_asked_about(tmp_path: Path, cells: tuple[str, str], said: str) -> None:
+    rows = [{"id": f"q{i}", "model": m, "score": cells[(i + k) % 2]} for i in range(20) for k, m in enumerate("ab")]
+    path = tmp_path / "r.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(InputError, match=said):
+        read(path, column_map=ColumnMap.from_options(["item=id", "score=score", "model=model"]))
+
+
+@pytest.mark.parametrize("sides", ["mpt7b,orca13b", "base7b,sft7b", "8x7b,30b_a3b"])
+def test_sizes_behind_letters_name_models(tmp_path: Path, sides: str) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text(f"id,{sides},premium\n" + "".join(f"q{i},0.{i % 7},0.{i % 5},{'ny'[i % 2]}\n" for i in range(30)))
+    assert read(path).outcomes["model"].unique().sort().to_list() == sorted(sides.split(","))

@@ -110,6 +110,21 @@ def test_names_of_several_levels_are_joined_and_numbers_that_nobody_gave_are_no_
     assert as_polars(LONG.set_index("item", drop=False)).columns == ["model", "item", "correct"]
 
 
+def test_a_summary_of_each_model_is_published_and_no_scores_by_item() -> None:
+    board = {
+        name: {"accuracy": mean, "stderr": 0.02, "n": 500}
+        for name, mean in (("gpt-4o", 0.5), ("claude", 0.6), ("llama", 0.7))
+    }
+    assert es.leaderboard(board).rows[0].estimate == 0.7
+    with pytest.raises(InputError, match="published numbers"):
+        es.compare(board, "gpt-4o", "llama")
+
+
+def test_labels_that_repeat_name_no_rows() -> None:
+    assert as_polars(pd.DataFrame({"ok": [1, 0, 1]}, index=["math", "code", "math"])).columns == ["ok"]
+    assert as_polars(pd.DataFrame({"ok": [1, 0, 1]}, index=["q1", "q2", "q3"])).columns == ["index", "ok"]
+
+
 def test_votes_in_tuples_have_columns_that_can_be_named() -> None:
     votes = [("x", "y", "x"), ("y", "z", "tie"), ("z", "x", "x")] * 20
     said = r"from_votes\(table, model_a='column_0', model_b='column_1', winner='column_2'\)"
@@ -131,6 +146,7 @@ def test_what_is_no_table_is_refused_in_words() -> None:
         ({"paired": "no"}, "paired='no' cannot be; give True or False"),
         ({"by": ["model"]}, r"by=\['model'\] cannot be; give a text"),
         ({"cluster": False}, "cluster=False cannot be; give a text or several"),
+        ({"seed": "one"}, "seed='one' cannot be; give a whole number"),
         ({"alpha": 0.1}, r"compare\(\) got an unexpected keyword argument 'alpha'; the option is 'conf_level'"),
         ({"metrics": "x"}, "the option is 'metric'"),
         ({"score": "correct"}, r"columns are named by from_frame\(table, score=...\)"),
