@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.errors import InputError, NothingSharedError
+from evalstats.errors import CannotAnswerError, InputError, NothingSharedError
 from evalstats.schema.in_memory import as_polars
 
 pytestmark = pytest.mark.filterwarnings("ignore:the table is read as:evalstats.errors.EvalStatsWarning")
@@ -116,7 +116,7 @@ def test_a_summary_of_each_model_is_published_and_no_scores_by_item() -> None:
         for name, mean in (("gpt-4o", 0.5), ("claude", 0.6), ("llama", 0.7))
     }
     assert es.leaderboard(board).rows[0].estimate == 0.7
-    with pytest.raises(InputError, match="published numbers"):
+    with pytest.raises(CannotAnswerError, match="published numbers"):
         es.compare(board, "gpt-4o", "llama")
 
 
