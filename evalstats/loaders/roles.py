@@ -156,7 +156,7 @@ ROLES: Final[Mapping[str, Role]] = {
     # Versions of an item, each asked of every system.
     "variant": _role(w100="turn variant language lang locale perturbation paraphrase"),
     # An id or a name of an eval is that of a run, and no judge's.
-    "judge": _role(w100=f"{_also(_JUDGES, '_id _code _name _model')} eval_model eval_model_name"),
+    "judge": _role(w100=f"{_also(_JUDGES, '_id _code _name _model')} eval eval_model eval_model_name"),
     # Persons, who vote, or who rate the same items each.
     "rater": _role(
         w100=_also(

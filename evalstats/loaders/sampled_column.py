@@ -161,7 +161,7 @@ class SampledColumn:
     @property
     def is_rater(self) -> bool:
         """Whether it names who rated, person or judge."""
-        return not JUDGES.isdisjoint(self.tokens) or self.named("rater") > 0
+        return not JUDGES.isdisjoint(self.tokens) or max(self.named("rater"), self.named("judge")) > 0
 
     @property
     def repetition(self) -> str:

@@ -1029,3 +1029,14 @@ def test_sizes_behind_letters_name_models(tmp_path: Path, sides: str) -> None:
     path = tmp_path / "wide.csv"
     path.write_text(f"id,{sides},premium\n" + "".join(f"q{i},0.{i % 7},0.{i % 5},{'ny'[i % 2]}\n" for i in range(30)))
     assert read(path).outcomes["model"].unique().sort().to_list() == sorted(sides.split(","))
+
+
+@pytest.mark.parametrize("column", ["eval_model", "eval"])
+def test_the_model_of_an_eval_is_its_judge(column: str) -> None:
+    levels = [("q" + str(i), m, j) for i in range(30) for m in ("a", "b") for j in ("gpt-4", "claude-3")]
+    rows = [{"id": i, "model": m, column: j, "score": (k * 7) % 5 / 4} for k, (i, m, j) in enumerate(levels)]
+    data, _ = found_columns(pl.DataFrame(rows), {}) or (None, "")
+    assert data is not None
+    assert data.outcomes["judge"].unique().sort().to_list() == ["claude-3", "gpt-4"]
+    ratings = from_ratings(pl.DataFrame(rows).filter(model="a")).ratings
+    assert ratings["rater"].unique().sort().to_list() == ["claude-3", "gpt-4"]
