@@ -327,7 +327,7 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
             raise InputError("the list is empty; give paths of result files, folders or a store, or rows of a table")
         if _are_of_files([*held]):
             return combine(as_data(each, names) for each in held)
-    frame = as_polars(table := as_table(held))
+    frame = as_polars(as_table(held))
     if set(frame.columns) >= _PUBLISHED and not {"item", "score"} & set(frame.columns):
         named = {"benchmark": "published", "metric": "score"}
         keys = [pl.lit(word).alias(name) for name, word in named.items() if name not in frame.columns]
@@ -337,7 +337,8 @@ def as_data(data: object, names: Mapping[str, Collection[str]] | None = None) ->
     complete = {"item", "score"} <= {*frame.columns} and {"model", "system"} & {*frame.columns} and _is_plain(frame)
     keys = [name for name in ("model", "system", *KEYS["outcomes"]) if name in frame.columns]
     is_tidy = complete and frame.select(keys).n_unique() == frame.height
-    table = frame if may_be_document else table
+    by_name = isinstance(data, dict) and not may_be_document
+    table = held if by_name else frame  # the names in a dict may be systems
     if FIND_COLUMNS and not is_tidy and (found := FIND_COLUMNS[0](table, names or {})) is not None:
         return _told(found)
     outcomes = check_table(_completed(frame), "outcomes")

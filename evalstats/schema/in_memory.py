@@ -15,7 +15,8 @@ import polars as pl
 
 from evalstats.errors import InputError
 
-_FAULTS = (TypeError, ValueError, AttributeError, ImportError, NotImplementedError, pl.exceptions.PolarsError)
+# What other libraries raise where they cannot make a table: cells, lengths or labels that do not fit, or pyarrow is not there.
+_FAULTS = (TypeError, ValueError, ImportError, NotImplementedError, pl.exceptions.PolarsError)
 # Types of columns that no other library reads as they are.
 _OF_PANDAS = frozenset({"CategoricalDtype", "IntervalDtype", "PeriodDtype", "ObjectDType"})
 _NUMBER = (int, float, type(None))
@@ -115,7 +116,9 @@ def _inside(value: object) -> Mapping[str, Any] | None:
 
 def _listed(value: Any) -> list[Any]:
     """Return a list as it is, an array as a list, and nothing for anything else."""
-    return cast("list[Any]", value.tolist() if hasattr(value, "tolist") else value if isinstance(value, list) else [])
+    if getattr(value, "ndim", 0) and hasattr(value, "tolist"):  # a number of numpy has no dimension
+        return cast("list[Any]", value.tolist())
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _made(columns: Mapping[str, Any] | list[Any]) -> pl.DataFrame:

@@ -138,6 +138,8 @@ def test_what_is_no_table_is_refused_in_words() -> None:
     for given in ({"id": ["a", "b"], "ok": [1]}, np.zeros((3, 2))):
         with pytest.raises(InputError, match=r"cannot be read|is not a table"):
             es.compare(given)
+    # One value of numpy beside a list stands in each row, as in any table.
+    assert as_polars({"a": np.float64(1), "b": [1, 2]}).rows() == [(1.0, 1), (1.0, 2)]
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,10 @@ def persons_as_items(
     if not met:
         return data, tuple(arms), ()
     person = max(met, key=lambda name: met[name])
-    whose = "both sides" if len(arms) == 2 else "all systems"
-    text = (
-        f"Most met {whose}, so each {label_of(person, data.factor_names())} is compared with itself, over all its rows"
-    )
+    label, whose = label_of(person, data.factor_names()), "both sides" if len(arms) == 2 else "all systems"
+    user = _PERSON.search(plain(label))
+    who = plural_of(user[1] if user else label)
+    text = f"Most {who} met {whose}, so each is compared with itself, over all its rows"
     note = Note(kind="choice", text=text, remedy=("To compare rows: ", Option("paired", value=False)))
     systems = tuple(replace(arm, rows=_by_person(arm.rows, person)) for arm in arms)
     return _items_are(data, person), systems, (note,)

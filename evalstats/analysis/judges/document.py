@@ -97,7 +97,7 @@ def document(result: JudgeReport) -> Document:
         beside = f"difference {number(apart.estimate, 2, sign=True)} ({_ends(apart)})"
         if best.n_double != best.n_units:
             # Where the judge's own number rests on more, the two numbers shown do not differ by this.
-            beside = f"on the {best.n_double:,} {result.unit}s that two people rated the {beside}"
+            beside = f"{beside} on the {best.n_double:,} {result.unit}s that two people rated"
     people = None if result.people is None else result.people.estimate
     among = "" if people is None else f"{result.truth} among themselves {number(people, 2)}"
     who = plural(best.n_people, "person", "people") if result.truth == "people" else result.truth

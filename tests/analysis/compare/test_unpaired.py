@@ -278,7 +278,8 @@ def test_persons_who_met_both_sides_are_compared_with_themselves(key: str) -> No
     )
     [note] = [note for note in result.notes if "compared with itself" in note.text]
     assert note.line == (
-        f"Most met both sides, so each {key} is compared with itself, over all its rows. To compare rows: paired=False."
+        f"Most {key.removesuffix('_id')}s met both sides, so each is compared with itself, over all its rows. To compare rows: "
+        "paired=False."
     )
     assert [row.may_be_best for row in es.leaderboard(data).rows] == [True, False]
     assert es.compare(data, "v1", "v2", paired=False).verdict == "worse"
