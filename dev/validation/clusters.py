@@ -71,7 +71,7 @@ def _headline(d: np.ndarray, clusters: np.ndarray) -> IntervalEstimate:
 
 def _on_means(d: np.ndarray, clusters: np.ndarray):
     means = np.bincount(clusters, weights=d) / np.bincount(clusters)
-    return augmented_t(means, n_trials=d.size)
+    return augmented_t(means)
 
 
 def _robust(drawn: list[np.ndarray], clusters: np.ndarray, *, corrected: bool) -> tuple[np.ndarray, np.ndarray]:

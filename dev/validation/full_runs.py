@@ -57,8 +57,7 @@ def intervals(a: np.ndarray, b: np.ndarray, *, shared: bool = False) -> dict[str
         a, b = np.where(both, np.nan, a), np.where(both, np.nan, b)
     there = ~(np.isnan(a).all(axis=1) | np.isnan(b).all(axis=1))
     a, b = a[there], b[there]
-    trials = int(min((~np.isnan(side)).sum(axis=1).min() for side in (a, b)))
-    plain = augmented_t(np.nanmean(b, axis=1) - np.nanmean(a, axis=1), n_trials=trials if trials > 1 else None)
+    plain = augmented_t(np.nanmean(b, axis=1) - np.nanmean(a, axis=1))
     sides = [run_effects(b - a, difference=True)] if shared else [run_effects(a), run_effects(b)]
     return {COUNTED: with_runs(plain, run_spread(*sides, prior=PRIOR), low=-1.0, high=1.0), MEANS: plain}
 

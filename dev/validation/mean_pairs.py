@@ -37,10 +37,10 @@ def replicate(rng: np.random.Generator, count: int, *, items: int, p_a: float, p
         rows.append((sides[1] * 1.0 - sides[0]).ravel())
         drawn.append(sides[1].mean(axis=1) - sides[0].mean(axis=1))
         runs = run_spread(*(run_effects(side * 1.0) for side in sides), prior=RunSd(value=0.01))
-        counted.append(with_runs(augmented_t(drawn[-1], n_trials=TRIALS), runs, low=-1.0, high=1.0))
+        counted.append(with_runs(augmented_t(drawn[-1]), runs, low=-1.0, high=1.0))
     truth = p_b - p_a
     return {
-        "augmented t": of_intervals([augmented_t(d, n_trials=TRIALS) for d in drawn], truth),
+        "augmented t": of_intervals([augmented_t(d) for d in drawn], truth),
         RUNS: of_intervals(counted, truth),
         "augmented percentile": of_intervals([augmented_percentile(d) for d in drawn], truth),
         "t on item means": of_intervals([paired_t(d) for d in drawn], truth),

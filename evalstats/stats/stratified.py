@@ -28,7 +28,7 @@ from evalstats.stats.checks import (
 from evalstats.stats.clusters import intersection
 from evalstats.stats.estimate import IntervalEstimate, t_estimate, t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import wilson_ends
-from evalstats.stats.paired.means import pseudo_square
+from evalstats.stats.paired.means import pseudo_size
 
 # A spread far below that of right-or-wrong items may be chance: items never count for more than this many.
 _WIDEST_GAIN = 50.0
@@ -159,12 +159,11 @@ def stratified_augmented_t(
     *,
     weights: ArrayLike | None = None,
     bound: float = 1.0,
-    n_trials: int | None = 1,
     conf_level: float = 0.95,
 ) -> IntervalEstimate:
     """Weighted mean of bounded item differences over fixed strata, with two pseudo-items at +c and -c.
 
-    With one stratum it is `evalstats.stats.paired.means.augmented_t`, whose `bound` and `n_trials` it takes. Where few items
+    With one stratum it is `evalstats.stats.paired.means.augmented_t`, whose `bound` it takes. Where few items
     differ, the spread within strata is hardly known; the pseudo-items keep coverage.
 
     Notes
@@ -188,9 +187,8 @@ def stratified_augmented_t(
     d = raw / bound
     found = _spread(d, of, ())
     n0 = 1.0 / float(np.square(of.item_weights).sum())
-    pseudo = pseudo_square(d, float(np.square(d).sum()), n_trials)
     centre = n0 * found.mean / (n0 + 2.0)
-    total = n0 * (n0 - 1.0) * found.variance + 2.0 * pseudo + 2.0 * n0 * found.mean**2 / (n0 + 2.0)
+    total = n0 * (n0 - 1.0) * found.variance + 2.0 * pseudo_size(d) ** 2 + 2.0 * n0 * found.mean**2 / (n0 + 2.0)
     std_error = math.sqrt(total / ((n0 + 2.0) * (n0 + 1.0)))
     df = found.df + 2.0
     reach = t_quantile(level, df) * std_error

@@ -203,7 +203,7 @@ def test_runs_widen_any_estimate_alike():
     rng = np.random.default_rng(4)
     d = rng.choice([-1 / 3, 0, 0, 1 / 3, 2 / 3], 80)
     runs = run_spread(run_effects(made(5, run_sd=0.1)), run_effects(made(6, run_sd=0.1)), prior=PRIOR)
-    plain = augmented_t(d, n_trials=3)
+    plain = augmented_t(d)
     found = with_runs(plain, runs, low=0.1, high=0.2)
     assert (found.estimate, found.df, found.conf_low, found.conf_high) == (plain.estimate, plain.df, 0.1, 0.2)
     assert found.statistic * found.std_error == pytest.approx(plain.statistic * plain.std_error)

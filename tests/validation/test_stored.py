@@ -153,7 +153,7 @@ def test_graded_scores_are_decided_on_arrays_as_by_the_methods_themselves() -> N
         graded_pairs.limits(a, b),
     )
     for k, (first, second) in enumerate(zip(a, b, strict=True)):
-        plain, augmented = paired_t(second - first), augmented_t(second - first, n_trials=None)
+        plain, augmented = paired_t(second - first), augmented_t(second - first)
         assert (t[0][k], t[1][k]) == pytest.approx((plain.conf_low, plain.conf_high))
         assert (pseudo[0][k], pseudo[1][k]) == pytest.approx((augmented.conf_low, augmented.conf_high))
         up = second.mean() >= first.mean()

@@ -299,16 +299,7 @@ def _chosen(scores: PairedScores, metric: MetricFacts, method: str) -> str:
 
 
 def _augmented_headline(scores: PairedScores, metric: MetricFacts, conf_level: float) -> IntervalEstimate:
-    n_trials = _known_trials(scores, metric)
-    return augmented_t(scores.differences, bound=metric.span or 1.0, n_trials=n_trials, conf_level=conf_level)
-
-
-def _known_trials(scores: PairedScores, metric: MetricFacts) -> int | None:
-    """Return the trials behind an item, which bound the pseudo-items; None for graded scores and shares in one row."""
-    both = np.concatenate([scores.baseline, scores.candidate])
-    at_bounds = bool(((both == metric.low) | (both == metric.high)).all())
-    known = not _is_graded(scores, metric) and (scores.n_trials > 1 or at_bounds)
-    return scores.n_trials if known else None
+    return augmented_t(scores.differences, bound=metric.span or 1.0, conf_level=conf_level)
 
 
 def _is_graded(scores: PairedScores, metric: MetricFacts) -> bool:
@@ -424,7 +415,7 @@ def _plain_t(
             method_row(law, "second interval", "exact law of the bootstrap over items; no seed"),
         ]
         if metric.span is not None:
-            wider = augmented_t(d, bound=metric.span, n_trials=None, conf_level=conf_level)
+            wider = augmented_t(d, bound=metric.span, conf_level=conf_level)
             words = "with one pseudo-item up and one down; safer where few items differ"
             rows.append(method_row(wider, "second interval", words))
     few = (f"only {len(d)} items",) if len(d) < MIN_DISCORDANT else ()
@@ -534,7 +525,6 @@ def _headline_of_strata(scores: PairedScores, metric: MetricFacts, conf_level: f
             strata.codes,
             weights=strata.shares,
             bound=span,
-            n_trials=_known_trials(scores, metric),
             conf_level=conf_level,
         )
     found = stratified_mean(d, strata.codes, weights=strata.shares, clusters=scores.clusters, conf_level=conf_level)
@@ -567,8 +557,7 @@ def _headline_of_clusters(
 
 def _augmented_clusters(differences: Floats, codes: Ints, span: float, conf_level: float) -> IntervalEstimate:
     means = np.bincount(codes, weights=differences) / np.bincount(codes)
-    # n_trials only bounds the pseudo-item from below; cluster means have no lattice, so it is made inactive.
-    found = augmented_t(means, bound=span, n_trials=len(differences), conf_level=conf_level)
+    found = augmented_t(means, bound=span, conf_level=conf_level)
     return replace(found, method="augmented t on cluster means", n_clusters=len(means))
 
 
@@ -608,7 +597,7 @@ def _least_p(scores: PairedScores, metric: MetricFacts) -> float:
     if metric.kind not in ("binary", "proportion"):
         return smallest_p_clusters(n)
     if metric.kind == "proportion" or scores.n_trials > 1 or scores.passes:
-        return smallest_p_augmented_t(n, scores.n_trials)
+        return smallest_p_augmented_t(n)
     return smallest_p_paired_binary(n) if n >= MIN_DISCORDANT else 1.0
 
 

@@ -263,7 +263,6 @@ class SimulatedDesign:
             rule=self.rule,
             bound=self.bound,
             # One value an item that is no single answer is a share of unknown many: no floor under its pseudo-items.
-            n_trials=max(1, int(min(size.n_trials))) if max(self.base.parts.n_trials) > 1 else None,
             step=self.base.step(size) if clustered else 0.0,
             claim="difference" if aim.margin is None else margin_test(aim),
             margin=aim.margin,

@@ -193,14 +193,14 @@ def pair_tests(
 def _augmented(table: PairTable, span: float) -> PairTests:
     """Add one pseudo-item at +c and one at -c to every pair: see `evalstats.stats.paired.means.augmented_t`.
 
-    c^2 = sum(d^2) / sum(|d|) on the unit scale, which is at least 1 / K for means of K trials.
+    c = sum(d^2) / sum(|d|) on the unit scale where at least 5 items differ, else 1.
     """
     nonzero, sizes = _differing(table)
     n = table.n_items.astype(np.float64)
     squares = table.squares / span**2
     pseudo = np.where(nonzero >= ENOUGH_NONZERO, squares / np.maximum(sizes / span, 1e-300), 1.0)
     centre = n * np.nan_to_num(table.estimate) / span / (n + 2.0)
-    std_error = np.sqrt(((squares + 2.0 * pseudo) / (n + 2.0) - centre**2) / (n + 1.0))
+    std_error = np.sqrt(((squares + 2.0 * pseudo**2) / (n + 2.0) - centre**2) / (n + 1.0))
     none = n == 0
     df = np.where(none, np.nan, n + 1.0)
     return PairTests(

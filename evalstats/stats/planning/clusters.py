@@ -267,7 +267,6 @@ def simulated_power(
     cluster_variance: float = 0.0,
     rule: Rule = "t",
     bound: float = 1.0,
-    n_trials: int | None = 1,
     step: float = 0.0,
     claim: Claim = "difference",
     margin: float | None = None,
@@ -292,8 +291,8 @@ def simulated_power(
     rule
         "t" and "augmented-t" on independent items; "cr2": CR2's t and, for a direction, a sign-flip of clusters that
         agrees, at least 5 clusters and 4 degrees of freedom.
-    bound, n_trials
-        Largest possible difference and trials behind each, for "augmented-t"; None where their number is unknown.
+    bound
+        Largest possible difference, for "augmented-t".
     step
         The smallest amount by which an item's difference can change, for "cr2": 1 for right/wrong items with one trial, 1/K
         with K; cluster sums are rounded to it, since ties cost the sign-flip power. 0 for continuous scores.
@@ -330,7 +329,7 @@ def simulated_power(
         hits = 0
         for rows in _chunks(draws, n_items):
             d = delta + noise.items((rows, n_items))
-            tested = _augmented(d / bound, n_trials, bound) if rule == "augmented-t" else _plain(d)
+            tested = _augmented(d / bound, bound) if rule == "augmented-t" else _plain(d)
             hits += int(np.count_nonzero(judge.claims(*tested)))
     low, high = wilson_ends(hits / draws, draws, normal_quantile(0.95))
     return SimulatedPower(power=hits / draws, conf_low=low, conf_high=high, n_resamples=draws, seed=seed)
@@ -458,13 +457,11 @@ def _plain(d: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     return d.mean(axis=1), d.std(axis=1, ddof=1) / math.sqrt(n), n - 1.0
 
 
-def _augmented(d: FloatArray, n_trials: int | None, bound: float) -> tuple[FloatArray, FloatArray, float]:
+def _augmented(d: FloatArray, bound: float) -> tuple[FloatArray, FloatArray, float]:
     """Return mean, standard error and df of the augmented t of `paired_means`, row by row; nothing is clipped."""
     n = d.shape[1]
     squares, sizes = np.square(d).sum(axis=1), np.abs(d).sum(axis=1)
-    floor = 0.0 if n_trials is None else 1.0 / n_trials
-    pseudo = np.maximum(floor, squares / np.maximum(sizes, 1e-300))
-    pseudo = np.where(np.count_nonzero(d, axis=1) < ENOUGH_NONZERO, 1.0, pseudo)
+    pseudo = np.where(np.count_nonzero(d, axis=1) < ENOUGH_NONZERO, 1.0, squares / np.maximum(sizes, 1e-300))
     centre = d.sum(axis=1) / (n + 2)
-    variance = ((squares + 2.0 * pseudo) / (n + 2) - centre**2) / (n + 1)
+    variance = ((squares + 2.0 * pseudo**2) / (n + 2) - centre**2) / (n + 1)
     return bound * centre, bound * np.sqrt(variance), n + 1.0

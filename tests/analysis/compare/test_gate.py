@@ -61,7 +61,7 @@ def test_trials_are_tested_with_the_headlines_own_law():
         *[rows_of(name, side.ravel().astype(float).tolist(), trials=3) for name, side in (("old", old), ("new", new))]
     )
     found = es.compare(data, "old", "new", margin=0.2).at_margin
-    plain = augmented_t((new - old).mean(axis=1), n_trials=3)
+    plain = augmented_t((new - old).mean(axis=1))
     expected = t_margin_test(plain, margin=0.2, bound=1.0)
     assert found.noninferior_p == pytest.approx(expected.noninferior_p, rel=1e-12)
 
@@ -75,7 +75,7 @@ def test_runs_are_in_the_test_at_the_margin_as_in_the_interval_beside_it(margin)
     )
     found = es.compare(data, "old", "new", margin=float(margin), runs="sample")
     runs = run_spread(run_effects(old), run_effects(new), prior=RunSd(value=0.01))
-    narrower = with_runs(augmented_t((new - old).mean(axis=1), n_trials=3, conf_level=0.9), runs)
+    narrower = with_runs(augmented_t((new - old).mean(axis=1), conf_level=0.9), runs)
     assert found.at_margin.limit == pytest.approx(narrower.conf_low) == found.equivalence_low
     assert found.at_margin.noninferior == (narrower.conf_low > -margin) == (found.at_margin.noninferior_p < 0.05)
 

@@ -61,7 +61,7 @@ def counted(plain: IntervalEstimate, *sides: np.ndarray, difference: bool = Fals
 
 
 def of_means(a: np.ndarray, b: np.ndarray, conf_level: float = 0.95) -> IntervalEstimate:
-    return augmented_t(b.mean(axis=1) - a.mean(axis=1), n_trials=a.shape[1], conf_level=conf_level)
+    return augmented_t(b.mean(axis=1) - a.mean(axis=1).shape[1], conf_level=conf_level)
 
 
 def ends(found: object) -> tuple[float, float, float]:
@@ -130,7 +130,7 @@ def test_the_standard_deviation_from_run_to_run_is_fixed_or_given_another_prior(
     assert ends(compare(data, "old", "new", run_sd="0")) == pytest.approx(ends(plain))
     # Of one run of each side nothing is seen, and what is known counts all the same.
     one = compare(read(table(a[:, :1], b[:, :1])), "old", "new", run_sd="2pp")
-    alone = augmented_t(b[:, 0] - a[:, 0], n_trials=1)
+    alone = augmented_t(b[:, 0] - a[:, 0])
     assert one.std_error == pytest.approx(math.hypot(alone.std_error, 0.02 * math.sqrt(2)))
     single = score(read(table(a[:, :1], b[:, :1])), "old", run_sd="2pp")
     assert single.conf_high - single.conf_low > 1.2 * (single.rows[1].conf_high - single.rows[1].conf_low)
@@ -211,7 +211,7 @@ def test_a_judge_who_missed_an_answer_is_missed_on_both_sides() -> None:
     assert found.estimate == pytest.approx(np.nanmean(d, axis=1).mean())
     assert found.n_trials == 2 * np.isfinite(d).sum()
     assert any(text.startswith("100 scores dropped: the other side") for text in told(found))
-    assert ends(found) == pytest.approx(ends(augmented_t(np.nanmean(d, axis=1), n_trials=2)))
+    assert ends(found) == pytest.approx(ends(augmented_t(np.nanmean(d, axis=1))))
 
 
 @pytest.mark.parametrize(("seed", "run_sd", "hidden"), [(5, 0.3, True), (8, 0.05, False)])
@@ -315,7 +315,7 @@ def test_one_run_of_one_side_has_the_variation_of_the_other() -> None:
     a, b = drawn(7, run_sd=0.3)
     frame = table(a, b).filter((pl.col("name") == "new") | (pl.col("epoch") == 0))
     found = compare(as_runs(frame), "old", "new")
-    plain = augmented_t(b.mean(axis=1) - a[:, 0], n_trials=1)
+    plain = augmented_t(b.mean(axis=1) - a[:, 0])
     assert found.runs_counted
     assert ends(found) == pytest.approx(ends(counted(replace(plain), a[:, :1], b)), rel=0.05)
     assert any("(1 and 3 runs)" in text for text in told(found))

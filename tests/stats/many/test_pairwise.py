@@ -157,7 +157,7 @@ def own(kind, first, second, codes, level):
     if kind == "score":
         return tango(PairedCounts.from_scores(second, first), conf_level=level)
     if kind == "augmented t":
-        return augmented_t(d, n_trials=3, conf_level=level)
+        return augmented_t(d, conf_level=level)
     return paired_t(d, conf_level=level) if kind == "t" else cluster_mean(d, codes, conf_level=level).estimate
 
 
@@ -823,7 +823,7 @@ def test_items_of_one_model_alone_are_left_out_of_the_table():
 def test_a_single_bounded_item_has_an_augmented_interval():
     found = pairwise_differences([[0.0, 0.3]], bounds=(0, 1))
     assert -1.0 <= found.conf_low[0] < -0.3 < found.conf_high[0] <= 1.0
-    alone = augmented_t([-0.3], n_trials=None)
+    alone = augmented_t([-0.3])
     assert (found.conf_low[0], found.conf_high[0]) == pytest.approx((alone.conf_low, alone.conf_high))
 
 
@@ -832,7 +832,7 @@ def test_shares_on_any_scale_have_the_augmented_t_of_that_scale(unit):
     scores = unit * np.random.default_rng(5).integers(0, 5, (40, 3)) / 4
     found = pairwise_differences(scores, bounds=(0.0, unit), shares=True, adjust="none")
     for k, (i, j) in enumerate(((0, 1), (0, 2), (1, 2))):
-        alone = augmented_t(scores[:, i] - scores[:, j], bound=unit, n_trials=None)
+        alone = augmented_t(scores[:, i] - scores[:, j], bound=unit)
         assert (found.conf_low[k], found.conf_high[k], found.p_value[k]) == pytest.approx(
             (alone.conf_low, alone.conf_high, alone.p_value), rel=1e-9
         )
@@ -844,7 +844,7 @@ def test_five_items_that_differ_say_how_large_a_difference_is(nonzero):
     shares[:nonzero, 1] = 0.25
     shares[:9, 2] = 0.5
     found = pairwise_differences(shares, bounds=(0.0, 1.0), shares=True, adjust="none")
-    alone = augmented_t(shares[:, 0] - shares[:, 1], n_trials=None)
+    alone = augmented_t(shares[:, 0] - shares[:, 1])
     assert (found.conf_low[0], found.conf_high[0]) == pytest.approx((alone.conf_low, alone.conf_high))
 
 

@@ -77,13 +77,13 @@ def test_one_sided_t_tests_equal_scipy():
 def test_the_augmented_t_is_centred_on_its_shrunken_mean():
     """On [0, 1]: m' = sum(d)/(n + 2), not the mean of d; in another unit everything scales."""
     d = np.repeat([1 / 3, -1 / 3, 0.0], [12, 2, 16])
-    headline = augmented_t(d, n_trials=3)
+    headline = augmented_t(d)
     found = t_margin_test(headline, margin=0.05, bound=1.0)
     centre = (found.low_one_sided + found.high_one_sided) / 2
     assert centre == pytest.approx(d.sum() / 32, rel=1e-12)
     expected = stats.t.sf((centre + 0.05) / headline.std_error, 31)
     assert found.noninferior_p == pytest.approx(expected, rel=1e-10)
-    points = t_margin_test(augmented_t(100 * d, bound=100, n_trials=3), margin=5, bound=100)
+    points = t_margin_test(augmented_t(100 * d, bound=100), margin=5, bound=100)
     assert points.noninferior_p == pytest.approx(found.noninferior_p, rel=1e-9)
     assert points.low_one_sided == pytest.approx(100 * found.low_one_sided, rel=1e-9)
 

@@ -159,9 +159,9 @@ def test_smallest_paired_p_is_the_smallest_over_all_tables(n):
 def test_smallest_augmented_p_is_the_smallest_over_all_outcomes(n, n_trials):
     steps = np.arange(-n_trials, n_trials + 1) / n_trials
     outcomes = [np.array(d) for d in product(steps, repeat=n) if list(d) == sorted(d)]
-    least = min(augmented_t(d, n_trials=n_trials).p_value for d in outcomes)
-    assert smallest_p_augmented_t(n, n_trials) == pytest.approx(least, rel=1e-9)
-    assert smallest_p_augmented_t(n, n_trials) == pytest.approx(2 * stats.t.sf(n / 2, n + 1), rel=1e-9)
+    least = min(augmented_t(d).p_value for d in outcomes)
+    assert smallest_p_augmented_t(n) == pytest.approx(least, rel=1e-9)
+    assert smallest_p_augmented_t(n) == pytest.approx(2 * stats.t.sf(n / 2, n + 1), rel=1e-9)
 
 
 @pytest.mark.parametrize("n_clusters", [1, 5, 7, 12])

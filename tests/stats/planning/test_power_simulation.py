@@ -57,19 +57,16 @@ def test_pilot_noise_keeps_its_ties_and_the_rule_is_the_method_itself():
     """The same draws through `augmented_t`; differences of thirds, moved by delta."""
     pool = np.array([0.0] * 20 + [1 / 3] * 6 + [-1 / 3] * 4 + [2 / 3])
     n, delta, variance = 60, 0.04, 0.05
-    found = simulated_power(
-        delta, n_items=n, variance=variance, pool=pool, rule="augmented-t", n_trials=3, n_resamples=600, seed=9
-    )
+    found = simulated_power(delta, n_items=n, variance=variance, pool=pool, rule="augmented-t", n_resamples=600, seed=9)
     standard = (pool - pool.mean()) / pool.std()
     draws = delta + math.sqrt(variance) * standard[np.random.default_rng(9).integers(0, pool.size, size=(600, n))]
-    hits = sum(augmented_t(d, n_trials=3, bound=2.0).conf_low > 0 for d in draws)
+    hits = sum(augmented_t(d, bound=2.0).conf_low > 0 for d in draws)
     other = simulated_power(
         delta,
         n_items=n,
         variance=variance,
         pool=pool,
         rule="augmented-t",
-        n_trials=3,
         bound=2.0,
         n_resamples=600,
         seed=9,
@@ -78,18 +75,6 @@ def test_pilot_noise_keeps_its_ties_and_the_rule_is_the_method_itself():
     plain = simulated_power(delta, n_items=n, variance=variance, pool=pool, n_resamples=600, seed=9)
     assert plain.power == sum(paired_t(d).conf_low > 0 for d in draws) / 600
     assert found.power <= plain.power
-    unknown = simulated_power(
-        delta,
-        n_items=n,
-        variance=variance,
-        pool=pool,
-        rule="augmented-t",
-        n_trials=None,
-        bound=2.0,
-        n_resamples=600,
-        seed=9,
-    )
-    assert unknown.power == sum(augmented_t(d, n_trials=None, bound=2.0).conf_low > 0 for d in draws) / 600
 
 
 def test_cluster_noise_of_a_pilot_is_added_up_by_cluster():
@@ -152,9 +137,3 @@ def test_one_simulated_comparison_of_two_items_is_the_least():
     for few in ({"n_items": 1}, {"n_items": 2, "n_resamples": 0}):
         with pytest.raises(InputError, match="at least"):
             simulated_power(1.0, variance=1.0, **few)
-
-
-def test_one_trial_an_item_is_what_is_supposed():
-    told = {"n_items": 30, "variance": 0.2, "rule": "augmented-t", "n_resamples": 500}
-    none, one, nine = (simulated_power(0.25, **told, **more).power for more in ({}, {"n_trials": 1}, {"n_trials": 9}))
-    assert none == one < nine
