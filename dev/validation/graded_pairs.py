@@ -19,7 +19,7 @@ BOUNDED = 25  # of every part; methods that hold for any bounded scores are slow
 DRAWS = 2_000  # of Gaffke's bound
 
 VERDICT, CLEAR = "evalstats: verdict", "evalstats: verdict without caution"
-PLAIN, PSEUDO, BEFORE = "t", "augmented t, c² = Σd²/Σ|d|", "augmented t, c² = 1 from a fifth of ties on"
+PLAIN, PSEUDO, BEFORE = "t", "augmented t, c = Σd²/Σ|d|", "augmented t, c = 1 from a fifth of ties on"
 GAFFKE, BETTING = "Gaffke's bound", "betting interval"
 AGREED = "compare agrees"
 MEASURED = (PLAIN, VERDICT, CLEAR, PSEUDO, BEFORE, GAFFKE, BETTING)
@@ -141,7 +141,7 @@ def augmented_ends(d: Floats, *, floor: float = 0.0) -> tuple[Floats, Floats]:
     pseudo = np.maximum(floor, squares / np.maximum(sizes, 1e-300))
     pseudo = np.where(np.count_nonzero(d, axis=1) < 5, 1.0, pseudo)
     centre = d.sum(axis=1) / (n + 2)
-    reach = t_quantile(LEVEL, n + 1) * np.sqrt(((squares + 2 * pseudo) / (n + 2) - centre**2) / (n + 1))
+    reach = t_quantile(LEVEL, n + 1) * np.sqrt(((squares + 2 * pseudo**2) / (n + 2) - centre**2) / (n + 1))
     return np.maximum(-1.0, centre - reach), np.minimum(1.0, centre + reach)
 
 
@@ -263,7 +263,7 @@ def notes(tallies: Tallies) -> list[str]:
     agreed = [tally for (_, method), tally in tallies.items() if method == AGREED]
     same, total = round(sum(t.errors for t in agreed)), round(sum(t.total for t in agreed))
     key = (
-        "With a difference: tables in which it is found by t; the verdict; the verdict without caution; augmented t with c² = "
+        "With a difference: tables in which it is found by t; the verdict; the verdict without caution; augmented t with c = "
         "Σd²/Σ|d|; the former rule; Gaffke's bound; the betting interval. Then coverage and width of t, augmented t and the "
         "former rule."
     )

@@ -37,7 +37,7 @@ CASES = (
     Case("leaderboard 03/tiers.csv", 0, ("full 70.0 61.3 to 77.5 1 a", "2 b", "3 c")),
     Case("compare 05/spaces.csv --baseline gpt-x --candidate gpt-y", 0, ("gpt-y is not shown to differ from gpt-x",)),
     Case("leaderboard 06/by_id.json", 2, ("--map model=response_model_name --map judge=eval_model_name",), ("model=eval",)),
-    Case("compare 07/m_a 07/m_b", 0, ("+4.0 pp, 95% CI −12.6 to 20.2",)),
+    Case("compare 07/m_a 07/m_b", 0, ("+4.0 pp, 95% CI −12.2 to 19.8",)),
     Case("leaderboard 11/summary.csv", 3, ("3 metrics (accuracy, humaneval_pass@1", "none of them with a standard error")),
     Case("arena 14/votes.csv --prior 0.5", 0, ("142 to 670 4", "5 of 6 pairs are separated"), ("1–4",)),
     Case(

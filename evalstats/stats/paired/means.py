@@ -231,7 +231,7 @@ def augmented_t(differences: ArrayLike, *, bound: float = 1.0, conf_level: float
     --------
     >>> r = augmented_t([0.0] * 30 + [1 / 3] * 8 + [-1 / 3] * 2)
     >>> round(r.estimate, 4), round(r.conf_low, 4), round(r.conf_high, 4), round(r.p_value, 4)
-    (0.05, -0.0155, 0.1107, 0.1353)
+    (0.05, -0.0065, 0.1018, 0.0832)
     """
     check_bound(bound)
     raw = as_values(differences, "differences")

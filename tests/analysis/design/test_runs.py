@@ -61,7 +61,7 @@ def counted(plain: IntervalEstimate, *sides: np.ndarray, difference: bool = Fals
 
 
 def of_means(a: np.ndarray, b: np.ndarray, conf_level: float = 0.95) -> IntervalEstimate:
-    return augmented_t(b.mean(axis=1) - a.mean(axis=1).shape[1], conf_level=conf_level)
+    return augmented_t(b.mean(axis=1) - a.mean(axis=1), conf_level=conf_level)
 
 
 def ends(found: object) -> tuple[float, float, float]:
