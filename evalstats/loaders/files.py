@@ -62,7 +62,7 @@ _UTF_8_MARK, _UTF_16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _CHUNK = 1 << 20
 # So much of a text, and so many of its lines, are looked at for what stands above a header.
 _LOOKED_AT, _LINES_LOOKED_AT = 1 << 13, 20
-_PLAIN_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_PLAIN_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 # Shorter texts hold no more than a few hundred MiB of objects.
 _LONG_CHARS = 16 << 20
 # What Python's objects take, by the characters that each needs: an object, an array, a further value, a name.

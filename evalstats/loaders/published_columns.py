@@ -21,8 +21,7 @@ from evalstats.loaders.values import as_number, as_text
 
 _CELL = re.compile(r"([-+−]?[\d.]+(?:e[-+]?\d+)?)\s*(%?)\s*(\S.*)?", re.IGNORECASE)
 # A header that names a score and how certain its cells say that it is: `score ± (95% CI)`, `Accuracy (SE)`.
-_WITH_CERTAINTY = re.compile(r"(.*?\S)\s*(?:±|\+/-|[(\[](?=[^)\]]*\b(?:ci|se|stderr|±)\b))(.*)", re.IGNORECASE)
-_MOST_HEADER: Final = 100
+_WITH_CERTAINTY = re.compile(r"(.*?\S)\s*(?:±|\+/-|[(\[](?=[^()\[\]]*\b(?:ci|se|stderr|±)\b))(.*)", re.IGNORECASE)
 _THOUSANDS = re.compile(r"\d{1,3}(?:[, ]\d{3})+")
 # Where a system has more rows than this on average, they are of something that is not told.
 _ROWS_A_MODEL: Final = 1.45
@@ -143,7 +142,7 @@ def parted(columns: Sequence[str], records: Sequence[Record]) -> tuple[Sequence[
         if len(row) == len(records) and "" not in row and all(cell_of(cell) for cell in row.values()):
             return [*row], [row]
     for column in columns:
-        header = _WITH_CERTAINTY.fullmatch(column) if len(column) <= _MOST_HEADER else None
+        header = _WITH_CERTAINTY.fullmatch(column)
         cells = [_CELL.fullmatch((as_text(row.get(column)) or "").strip()) for row in records] if header else []
         # What holds no more than the certainty is not parted: `+4/-4` below `95% CI (±)`.
         alone = any(is_certainty(row.get(column)) for row in records)

@@ -223,7 +223,7 @@ _FAMILIES: Final = re.compile(
     r"(?i)\b(?:gpt|chatgpt|claude|gemini|gemma|llama|mixtral|(?:mi|mini|code|dev|magi)stral|qwen|qwq|deepseek|grok|phi|command|"
     r"o[134](?:-mini|-pro|-preview)?|yi|glm|kimi|falcon|vicuna|nova|olmo|sonnet|opus|haiku|minimax|ernie|hunyuan|nemotron|"
     r"palm|bard|koala|alpaca|dbrx|jamba|solar|granite|smollm|pythia|internlm|starcoder|wizardlm|zephyr|tulu|doubao)"
-    r"(?![a-z])|[\d.]+b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-hxyz])(?![a-z])"
+    r"(?![a-z])|(?<![\d.])[\d.]+b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-hxyz])(?![a-z])"
 )
 
 _COMMIT: Final = re.compile(r"(?!\d+b$)(?=.*[a-f])[\da-f]{4,40}")
@@ -321,7 +321,7 @@ def plain(name: str) -> str:
 CALLED: Final = 0.67
 # Also a name in camel case has words.
 _CASED: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-IN_PARENTHESES: Final = re.compile(r"\s*\(([^()]*)\)\s*$")
+IN_PARENTHESES: Final = re.compile(r"\(([^()]*)\)\s*$")
 _FIRST_OF: Final = re.compile(r"(?:@|_at_)(?:k|\d+)(?=_|$)|_(?:mean|avg|average)$")
 _WORD: Final = re.compile(r"[^_\-./ ]+")
 _MOST_WORDS, _MOST_SIDES = 8, 20
@@ -344,7 +344,7 @@ def words_of(name: str) -> str:
     ('hit_id', 'rating', 'is_correct', 'recall', 'ndcg')
     """
     name = name.replace("nDCG", "NDCG")
-    return plain(_FIRST_OF.sub("", _CASED.sub("_", IN_PARENTHESES.sub("", name) or name)))
+    return plain(_FIRST_OF.sub("", _CASED.sub("_", IN_PARENTHESES.sub("", name).strip() or name)))
 
 
 @lru_cache(maxsize=_NAMES)

@@ -125,8 +125,8 @@ _LEVELS: Mapping[str, tuple[str, ...]] = {
 }
 
 _USUAL_LEVEL = 0.95
-_POINTS = re.compile(r"([0-9]*\.?[0-9]+)\s*(pp|%|percent)")
-_RUN_SD = re.compile(r"(prior:)?\s*[0-9]*\.?[0-9]+\s*(pp|%|percent)?")
+_POINTS = re.compile(r"((?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+))\s*(pp|%|percent)")
+_RUN_SD = re.compile(r"(prior:)?\s*(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*(pp|%|percent)?")
 _MODEL_COLUMNS: Mapping[TableName, tuple[str, ...]] = {
     "outcomes": ("model", "system"),
     "comparisons": ("model_a", "model_b"),

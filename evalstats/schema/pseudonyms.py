@@ -213,7 +213,7 @@ _SPEAKING = re.compile(
 _SENTENCE = re.compile(r"[.!?](?:\s|$)|[\"“”„«»]|://|www\.")
 # A number beside words that is no year; and a long one anywhere that is no date written as 20260131 or 260131.
 _NUMBER_BESIDE_WORDS = re.compile(
-    r"\s\D*(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{3,}|(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{3,}\D*\s"
+    r"\s[^\d\s]*(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{3,}|(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{3,}[^\d\s]*\s"
 )
 _LONG_NUMBER = re.compile(r"(?<!\d)(?!(?:(?:19|20)\d\d|2\d)[01]\d[0-3]\d(?!\d))\d{6,}")
 _ADDRESS = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")

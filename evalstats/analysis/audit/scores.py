@@ -190,9 +190,9 @@ def _concerned(panel: Panel, rows: Bools, noun: str, verbs: tuple[str, str]) -> 
 
 # What harnesses write where an answer, or a judge's verdict, could not be read.
 _UNREAD = re.compile(
-    r"\s*(?:\[?invalid\]?|n/?a|nan|null|none|error\b.*|time[d ]*-?out.*|no answer(?: found)?|unpars(?:e?able|ed).*|"
+    r"\[?invalid\]?|n/?a|nan|null|none|error\b.*|time[d ]*-?out.*|no answer(?: found)?|unpars(?:e?able|ed).*|"
     r".*(?:could not|cannot|can't|couldn't|failed to|unable to) (?:be )?(?:parse|extract|read|find|match).*|"
-    r".*(?:parse|parsing|extraction)[ _-](?:error|failed|failure).*)\s*",
+    r".*(?:parse|parsing|extraction)[ _-](?:error|failed|failure).*",
     re.IGNORECASE | re.DOTALL,
 )
 _ENOUGH = 20
@@ -280,7 +280,7 @@ def _unread(panel: Panel) -> Bools:
         levels = texts.drop_nulls().unique()
         if levels.len() > _MOST_TEXTS:
             continue
-        unread = [text for text in levels.to_list() if _UNREAD.fullmatch(text)]
+        unread = [text for text in levels.to_list() if _UNREAD.fullmatch(text.strip())]
         if unread:
             none |= texts.is_in(unread).fill_null(value=False).to_numpy() & (panel.score == worst)
     return none

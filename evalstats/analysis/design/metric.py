@@ -258,7 +258,7 @@ def is_no_score(code: float) -> Advice:
 
 
 _WHOLE = 1e-6  # shares are written with some six digits
-_MARGIN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(pp|%|percent)?\s*")
+_MARGIN = re.compile(r"\s*((?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+))\s*(?:(pp|%|percent)\s*)?")
 
 
 def _as_column(data: EvalData, name: str) -> str:

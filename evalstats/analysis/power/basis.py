@@ -30,7 +30,7 @@ from evalstats.table.systems import only_two
 
 Floats = npt.NDArray[np.float64]
 
-_AMOUNT = re.compile(r"\s*([-+\N{MINUS SIGN}]?[0-9]*\.?[0-9]+)\s*(pp|%|percent)?\s*")
+_AMOUNT = re.compile(r"\s*([-+\N{MINUS SIGN}]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+))\s*(?:(pp|%|percent)\s*)?")
 _PATTERN = 60  # clusters in the pattern of sizes that stands for a coefficient of variation
 _WHOLE = 1000
 _LEAST = 1e-9

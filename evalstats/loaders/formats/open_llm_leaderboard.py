@@ -32,7 +32,7 @@ _V1: Final = ("ARC", "HellaSwag", "MMLU", "TruthfulQA", "Winogrande", "GSM8K", "
 _FEWEST: Final = {V2: len(_V2), V1: 4}
 # One of these tells the leaderboard's table from another one with the same benchmarks, or "(25-shot)" behind their names.
 _MARKS: Final = frozenset({"revision", "model sha", "precision", "eval name", "hub license", "weight type", "t"})
-_SHOTS: Final = re.compile(r"\s*\(?\d+[- ]?shots?\)?")
+_SHOTS: Final = re.compile(r"\s?\(?(?<!\d)\d{1,3}[- ]?shots?\)?")
 _MODEL: Final = ("fullname", "model name for query", "model name", "model")
 _FACTS: Final = {
     "precision": "precision",
