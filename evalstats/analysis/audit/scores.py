@@ -11,7 +11,7 @@ from evalstats.analysis.audit.panel import ITEM, NotChecked, Observation, Panel,
 from evalstats.analysis.design.entries import ENTRY, MIN_SHARED
 from evalstats.analysis.design.metric import is_no_score
 from evalstats.document.numbers import number, share_in_percent
-from evalstats.errors import Advice
+from evalstats.errors import Advice, Option
 from evalstats.grammar import and_list, is_are, plural
 from evalstats.stats.score_scales import lone_code
 from evalstats.table.items import Bools
@@ -195,12 +195,14 @@ _UNREAD = re.compile(
     r".*(?:parse|parsing|extraction)[ _-](?:error|failed|failure).*",
     re.IGNORECASE | re.DOTALL,
 )
+# Columns of the source that say what failed.
+_ERRORS = re.compile(r"(?:^|_)(?:error|exception)(?:$|_(?:message|msg|type))", re.IGNORECASE)
 _ENOUGH = 20
 _MOST_TEXTS = 100_000
 
 
 def failure_codes(panel: Panel) -> Iterator[Observation]:
-    """Find a lone value far from all others (-1, 999), and worst scores whose raw value says that nothing could be read."""
+    """Find a lone value far from all others (-1, 999), and worst scores of rows that failed or could not be read."""
     values, place = np.unique(panel.score[panel.scored], return_inverse=True)
     weights = panel.counts[panel.scored]
     counts = np.bincount(place.reshape(-1), weights=weights, minlength=len(values)).astype(np.int64)
@@ -215,17 +217,19 @@ def failure_codes(panel: Panel) -> Iterator[Observation]:
             f"({others[0]:g} to {others[-1]:g}), and counted in the mean",
             remedy=is_no_score(code),
         )
-    unread = _unread(panel)
-    if unread.any():
-        worst = panel.metric.worst
+    said = _failure_texts(panel)
+    failed = said.is_not_null().to_numpy()
+    if failed.any():
         yield _coded(
             panel,
-            unread,
-            text=f"{plural(panel.number(unread), 'score')} of {worst:g} have a raw value that says nothing was read",
-            remedy="Decide before looking whether an unreadable answer counts as wrong",
-            examples=tuple(
-                panel.rows["value_raw"].filter(unread.tolist()).unique().sort().head(3).cast(pl.String).to_list()
+            failed,
+            text=f"{plural(panel.number(failed), 'score')} of {panel.metric.worst:g} have an error, or a raw value that says "
+            "nothing was read",
+            remedy=(
+                "Decide before looking whether such answers count as wrong; for errors of the harness, which do not, say ",
+                Option("map", of="error", blank="COLUMN"),
             ),
+            examples=tuple(said.drop_nulls().unique().sort().head(3).to_list()),
         )
 
 
@@ -269,21 +273,27 @@ def _coded(panel: Panel, rows: Bools, *, text: str, remedy: Advice, examples: tu
     )
 
 
-def _unread(panel: Panel) -> Bools:
-    """Rows with the worst score whose raw value or reason says that nothing could be read."""
-    worst = panel.metric.worst
-    none = np.zeros(panel.rows.height, dtype=np.bool_)
-    if worst is None:
-        return none
-    for column in ("value_raw", "status_reason"):
-        texts = panel.rows[column]
-        levels = texts.drop_nulls().unique()
+def _failure_texts(panel: Panel) -> pl.Series:
+    """Return what says of rows with the worst score that they failed or could not be read; null elsewhere.
+
+    A column of errors may hold other words where nothing failed ("none", "ok"): these stand beside better scores too.
+    """
+    worst = panel.score == panel.metric.worst
+    texts = {name: panel.rows[name] for name in ("value_raw", "status_reason")}
+    errors = [name for name in panel.rows.columns if _ERRORS.search(name) and panel.rows.schema[name] == pl.String]
+    said = pl.Series([None], dtype=pl.String).new_from_index(0, panel.rows.height)
+    for name, column in (texts | {name: panel.rows[name] for name in errors}).items():
+        levels = column.drop_nulls().unique()
         if levels.len() > _MOST_TEXTS:
             continue
-        unread = [text for text in levels.to_list() if _UNREAD.fullmatch(text.strip())]
-        if unread:
-            none |= texts.is_in(unread).fill_null(value=False).to_numpy() & (panel.score == worst)
-    return none
+        fine = {"", *column.filter(panel.scored & ~worst).drop_nulls().unique().to_list()}
+        failures = [
+            text
+            for text in levels.to_list()
+            if (text not in fine if name in errors else _UNREAD.fullmatch(text.strip()))
+        ]
+        said = said.zip_with(~(column.is_in(failures).fill_null(value=False) & pl.Series(worst)), column)
+    return said
 
 
 def _as_shares(panel: Panel) -> tuple[Treatment, ...]:

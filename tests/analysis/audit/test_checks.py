@@ -239,12 +239,18 @@ def test_a_code_among_ratings_is_found_with_and_without_it():
 
 
 @pytest.mark.parametrize(
-    "text", ["[invalid]", "could not parse the answer", "N/A", "Timed out after 60 s", "extraction_failed"]
+    ("column", "text"),
+    [
+        *(("value_raw", text) for text in ("[invalid]", "could not parse the answer", "N/A", "Timed out after 60 s")),
+        ("value_raw", "extraction_failed"),
+        ("error", "HTTP 429"),  # the harness wrote 0 for what it never asked
+        ("error_message", "connection reset"),  # "none", which stands beside right answers too, is no failure
+    ],
 )
-def test_a_zero_beside_a_raw_value_that_says_unread_is_a_code(text):
+def test_a_zero_beside_an_error_or_a_raw_value_that_says_unread_is_a_code(column, text):
     rows = [*rows_of("a", [0.0] * 10 + scores(90, 0.7)), *rows_of("b", scores(100, 0.5, 1))]
-    for row in rows[:10]:
-        row["value_raw"] = text
+    for place, row in enumerate(rows):
+        row[column] = text if place < 10 else None if column == "value_raw" else "none"
     (found,) = of_kind(es.audit(outcomes(rows)), "failure codes")
     assert (found.n_rows, found.models, found.examples) == (10, ("a",), (text,))
 
