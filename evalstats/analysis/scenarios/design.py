@@ -66,8 +66,8 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> ModelChoice:
 
     Items are random. An item's effect may differ between its versions (where several models answer a version) and between
     models (where a model answers an item more than once); both are part of the model where the design shows them. Fewer than five
-    random scenarios are an `InputError`; `CannotAnswerError` where no item has a second score, so that no random effect of items
-    can be told from noise.
+    random scenarios are an `InputError`; `CannotAnswerError` where no item of several models has a second score, so that what
+    items do cannot be told from what models do. One model alone needs no effect of items that it answers once.
     """
     n = len(table.scenarios)
     if table.different and as_ == "random":
@@ -95,16 +95,11 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> ModelChoice:
         fixed = "model" if several else "1"
         scenario_terms = ("scenario", "model:scenario") if several else ("scenario",)
     item_terms = () if table.different else _item_terms(table)
-    if not item_terms and not scenario_terms and not table.different:
-        advice = (
-            f"if each model has different users or items, add {Option('paired', value=False)}"
-            if several
-            else f"`score` gives the score in one scenario ({Option('where', min(table.scenarios), of=table.column)})"
-        )
+    if several and not item_terms and not scenario_terms and not table.different:
         raise CannotAnswerError(
             f"no item has a second score ({plural(len(table.models), 'model')}, one trial each, every item in one scenario), so "
             "what items share cannot be told from what models and scenarios do; more models on the same items or more trials are "
-            f"needed; {advice}"
+            f"needed; if each model has different users or items, add {Option('paired', value=False)}"
         )
     large = scenario_as == "random" and table.frame.height > MOST_SAMPLED
     return ModelChoice(

@@ -122,7 +122,8 @@ def scenario_table(
     table = ScoreTable.of(systems, metric, factors=factors, contrast=contrast)
     n_items, notes = len(table), list[str]()
     if scenario is None and column != "scenario":
-        notes.append(f"Scenarios are the levels of {label}, the only column that could name them")
+        which = "the versions of items" if column == "variant" else "the only column that could name them"
+        notes.append(f"Scenarios are the levels of {label}, {which}")
     known = (
         table.items[column].is_not_null().to_numpy() if column in table.items.columns else np.zeros(n_items, dtype=bool)
     )
@@ -179,7 +180,7 @@ def scenario_table(
 
 
 def _scenario_column(data: EvalData, rows: pl.DataFrame, scenario: str | None) -> str:
-    """Return the column that is named, else the standard one where it says anything, else the only one that could be it.
+    """Return the column that is named, else scenarios or versions of items where there are several, else the only one that could.
 
     One that differs within more than a few items describes answers, and is none that could.
     """
@@ -188,12 +189,11 @@ def _scenario_column(data: EvalData, rows: pl.DataFrame, scenario: str | None) -
         if column not in rows.columns:
             raise InputError(f"{scenario!r} is no column of the outcomes")
         return column
-    if rows["scenario"].n_unique() > 1 or rows["scenario"].null_count() == 0:
-        return "scenario"
+    several = [name for name in ("scenario", "variant") if rows[name].n_unique() > 1]
+    if several or rows["scenario"].null_count() == 0:
+        return (*several, "scenario")[0]
     factors = [
-        name
-        for name in group_columns(rows)
-        if name != "scenario" and ":" not in name and 2 <= rows[name].n_unique() <= rows.height / 4
+        name for name in group_columns(rows) if ":" not in name and 2 <= rows[name].n_unique() <= rows.height / 4
     ]
     if factors:
         one = rows.group_by(ITEM_KEY).agg(pl.col(factors).n_unique() == 1)

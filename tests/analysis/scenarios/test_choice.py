@@ -1,14 +1,12 @@
 """Which model is fitted for which design, and how scenarios count."""
 
-import re
-
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from evalstats.analysis.scenarios.design import MOST_FIXED, weight_shares
 from evalstats.analysis.scenarios.scenarios import scenarios
-from evalstats.analysis.score.score import score
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.frames import from_frame
 from tests.analysis.scenarios.inner import inner
@@ -114,7 +112,19 @@ def test_what_is_advised_where_no_item_has_a_second_score_works() -> None:
     with pytest.raises(CannotAnswerError, match="if each model has different users or items, add paired=False"):
         scenarios(data)
     assert scenarios(data, paired=False).different == "items"
-    alone = "`score` gives the score in one scenario (data.where(scenario='goal switching'))"
-    with pytest.raises(CannotAnswerError, match=re.escape(alone)):
-        scenarios(data, models=["a"])
-    assert len(score(data.where(scenario="goal switching"))) == 2
+
+
+def test_one_model_is_compared_over_scenarios_of_items_of_their_own() -> None:
+    """One model that answers each item once: two groups, whose difference has the standard error of Welch's test."""
+    scores = {"plain": [0.9, 0.7, 0.8, 0.6, 0.9, 0.7] * 5, "hard": [0.1, 0.5, 0.4, 0.2, 0.6] * 4}
+    rows = [
+        {"item": f"{scenario} {i}", "model": "a", "scenario": scenario, "score": value}
+        for scenario, values in scores.items()
+        for i, value in enumerate(values)
+    ]
+    found = scenarios(from_frame(pl.DataFrame(rows), item="item", score="score", model="model"))
+    (drop,) = found.drops
+    welch = stats.ttest_ind(scores["hard"], scores["plain"], equal_var=False)
+    assert drop.estimate == pytest.approx(np.mean(scores["hard"]) - np.mean(scores["plain"]))
+    assert drop.std_error == pytest.approx(drop.estimate / welch.statistic, rel=1e-6)
+    assert found.reference == "plain"

@@ -69,9 +69,16 @@ def test_one_scenario(scores):
 
 
 def test_no_scenario():
+    """Versions of the same items are the scenarios where none is named; without either the column has to be."""
     every = rows(graded(np.random.default_rng(1), n_items=5))
+    named = [row.estimate for row in ask(data_of(every, kind="continuous")).cells]
     for row in every:
+        row["key"] = row["item"]  # a column that describes items is no better than their versions
         del row["scenario"]
+    assert [row.estimate for row in ask(data_of(every, kind="continuous")).cells] == pytest.approx(named)
+    for row in every:
+        row["item"] = f"{row['item']} {row.pop('variant')}"
+        del row["key"]
     with pytest.raises(InputError, match="name the column with scenario="):
         ask(data_of(every, kind="continuous"))
 
