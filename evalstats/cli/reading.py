@@ -342,7 +342,7 @@ class TwoSettings(DataForm):
     live: Annotated[Sequence[Path], Flag("Live outcomes, votes or a table; may be repeated.", metavar="PATH")] = ()
     near_names: Annotated[
         Path | None,
-        Flag("Write similar names to an alias file, to check and pass to --aliases.", metavar="FILE"),
+        Flag("Write similar names to an alias file, to check and pass to --aliases.", metavar="FILE.toml"),
     ] = None
     lab_where: Annotated[
         Sequence[str], Flag("Keep lab rows with COLUMN=LEVEL; may be repeated.", metavar="COLUMN=LEVEL")
@@ -360,6 +360,8 @@ class TwoSettings(DataForm):
                 f"two sides are needed, found {' and '.join(found) or 'nothing'}; use one of: gap --lab PATH --live PATH; "
                 "gap DATA, where its column setting says lab or live"
             )
+        if self.near_names is not None and self.near_names.suffix != ".toml":
+            raise InputError(f"--near-names {self.near_names}: aliases are written as TOML; end its name in .toml")
         if self.paths and (self.lab_where or self.live_where):
             raise InputError(
                 "--lab-where and --live-where go with --lab and --live; DATA is split by its column setting"

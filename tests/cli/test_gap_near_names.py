@@ -27,3 +27,6 @@ def test_spelling_is_joined_and_more_is_left_to_the_reader(tmp_path: Path) -> No
     again = CliRunner().invoke(app, ["gap", *sides, "--aliases", str(near), "--resamples", "100", "--format", "json"])
     assert again.exit_code == 0, again.output
     assert '"n_models": 9' in again.output
+    table_name = CliRunner().invoke(app, ["gap", *sides, "--near-names", str(tmp_path / "near.csv")])
+    assert table_name.exit_code  # --aliases reads such a file as two columns
+    assert "end its name in .toml" in str(table_name.exception)

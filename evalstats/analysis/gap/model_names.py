@@ -37,6 +37,8 @@ _DATE = re.compile(
 _ENDINGS: Final = frozenset({"latest", "instruct", "inst", "it", "chat", "hf", "preview", "api"})
 # A number with the letter that belongs to it: 7b, 8x7b, 128k, 4o, 3.1.
 _TOKEN = re.compile(r"\d+(?:[.x]\d+)*(?:[bkmo](?![a-z]))?|[^\W\d_]+")
+# A version written with a hyphen: 3-5 is 3.5, and 3-8b is version 3 of size 8b.
+_HYPHENATED = re.compile(r"(?<![\d.])(\d)[-_](\d)(?![\d.a-z])")
 
 
 def date_in(name: str) -> str | None:
@@ -84,7 +86,7 @@ class _Name:
 
     def __init__(self, name: str) -> None:
         self.name, self.bare, self.date = name, normalised(name), date_in(name)
-        words = _TOKEN.findall(_DATE.sub(" ", _without_vendor(name)))
+        words = _TOKEN.findall(_HYPHENATED.sub(r"\1.\2", _DATE.sub(" ", _without_vendor(name))))
         self.tokens = words[:1] + [word for word in words[1:] if word not in _ENDINGS]
         self.stem = "".join(self.tokens)
         # Sizes and versions: names that differ in them are different models.

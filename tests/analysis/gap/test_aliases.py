@@ -81,6 +81,7 @@ def test_aliases_that_do_nothing_are_told():
         ("gemini-1.5-pro-latest", "gemini-1.5-pro", "ending"),
         ("llama-2-70b-chat-hf", "llama-2-70b", "ending"),
         ("Llama3-Instruct-8B", "llama-3-8b-instruct", "order"),
+        ("Claude 3.5 Sonnet", "claude-3-5-sonnet-20241022", "date 20241022"),  # as one vendor writes its versions
         ("gpt-4-0314", "gpt-4-0613", "other dates: 0314 and 0613"),
         ("Mistral-Nemo-Inst", "mistral-nemmo", "may well be another model"),
     ],
