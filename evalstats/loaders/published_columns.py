@@ -46,7 +46,7 @@ LABELS: Final = ("benchmark", "task", "scenario", "variant", "setting", "method"
 CERTAINTY: Final = ("std_error", "conf_low", "conf_high", "n")
 COUNT_NAMES: Final = (
     "n", "votes", "n_items", "n_votes", "num_votes", "n_samples", "samples", "n_total", "battles", "num_battles", "items",
-    "n_questions", "n_examples", "n_tasks", "n_used", "num_samples", "num_questions", "sample_size", "responses",
+    "questions", "n_questions", "n_examples", "n_tasks", "n_used", "num_samples", "num_questions", "sample_size", "responses",
     "total_questions", "n_battles", "n_games", "n_users", "num_items", "num_examples",
 )  # fmt: skip
 # More rows of a name and a number are no metrics of one run.

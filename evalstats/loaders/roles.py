@@ -105,8 +105,8 @@ ROLES: Final[Mapping[str, Role]] = {
         "conciseness groundedness completeness safety quality precision recall bleu rouge bertscore similarity clarity "
         "hallucination comet chrf cider meteor iou ndcg mrr rr rate auc auroc map psnr ssim mae rmse mqm bias "
         "harmfulness usefulness politeness empathy creativity informativeness naturalness satisfaction rouge_l rouge1 rouge2 "
-        "rougel rouge_1 rouge_2 rouge_lsum bleu_1 bleu_2 bleu_3 bleu_4 bert_score rating_score quality_score feedback thumbs "
-        "thumbs_up like liked upvote upvoted helpful "
+        "rougel rouge_1 rouge_2 rouge_lsum bleu_1 bleu_2 bleu_3 bleu_4 bert_score rating_score quality_score feedback "
+        "thumb thumbs thumbs_up like liked upvote upvoted helpful "
         "true_positive_rate true_negative_rate reciprocal_rank f1_score overall total_score exact partial_credit partial_match",
         w80="top1 top3 top5 top10 top_1 top_3 top_5 top_10",
         w40="judgement judgment result outcome verdict value points",

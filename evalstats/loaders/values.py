@@ -228,8 +228,8 @@ _STATUS_WORDS = {
 _NO_FAILURE = (*NO_VALUE, "false", "0", "0.0")
 # Words that people write into their own tables for right and wrong. Harnesses have theirs (`letter_grade`), which stay
 # as upstream has them: there "failed" may be a crash.
-_RIGHT = "y correct right pass passed success resolved solved thumbs_up 👍 upvote liked ✓ ✔ ✔\ufe0f ✅"
-_WRONG = "incorrect wrong fail failed failure unresolved unsolved thumbs_down 👎 downvote disliked ✗ ✘ ✘\ufe0f ❌"
+_RIGHT = "y correct right pass passed success resolved solved up thumbs_up 👍 upvote liked ✓ ✔ ✔\ufe0f ✅"
+_WRONG = "incorrect wrong fail failed failure unresolved unsolved down thumbs_down 👎 downvote disliked ✗ ✘ ✘\ufe0f ❌"
 _WORDS = {**dict.fromkeys(_RIGHT.split(), 1.0), **dict.fromkeys(_WRONG.split(), 0.0)}
 TIME = pl.Datetime("us", "UTC")
 # Times as programs write them. What Python reads besides is left to it.

@@ -66,6 +66,7 @@ KINDS: Final[Mapping[str, tuple[int, Callable[[random.Random, int], object]]]] =
     "verdict": (1, lambda r, _: r.choice(["correct", "incorrect"])),
     "solved": (1, lambda r, _: r.choice(["resolved", "unresolved"])),
     "thumbs": (1, lambda r, _: r.choice(["thumbs_up", "thumbs_down"])),
+    "updown": (1, lambda r, _: r.choice(["up", "down"])),
     "share": (1, lambda r, _: round(r.random(), 2)),
     "percent": (1, lambda r, _: f"{r.randrange(101)}%"),
     "points": (1, lambda r, _: r.randrange(30, 100)),

@@ -51,6 +51,7 @@ READINGS: Final = (
     ),
     ("id:id is_hallucination:bool model:model", "item=id score=is_hallucination model=model"),
     ("message_id:id thumbs:thumbs model_version:version", "item=message_id score=thumbs model=model_version"),
+    ("message_id:id thumb:updown model_version:version", "item=message_id score=thumb model=model_version"),
     ("session:call arm:side csat:likert", "item=session score=csat model=arm or item=#row score=csat model=arm"),
     ("user:visitor model:one rating:likert", "item=#row score=rating model=model"),
     # Persons who rated.

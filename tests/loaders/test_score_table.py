@@ -82,6 +82,7 @@ def test_a_published_table_becomes_numbers_by_model(table: Any) -> None:
         ("score,Std. Error", "0.5,0.1", (0.1, None, None, None, None)),
         ("score,stderr,votes", '0.5,0.1,"26,019"', (0.1, None, None, None, 26019)),
         ("score,total", "0.5,12", (None, None, None, None, 12)),
+        ("score,Questions", "0.5,12", (None, None, None, None, 12)),
         ("score,score_se,n_items", "0.5,0.1,12", (0.1, None, None, None, 12)),
         ("score,± ,n", "0.5,0.1,12", (0.1, None, None, None, 12)),
         ("score,conf_low,conf_high", "0.5,0.4,0.7", (None, 0.4, 0.7, 0.95, None)),

@@ -273,22 +273,9 @@ def few_clusters(codes: Sequence[Ints], old: Bools, labels: Sequence[str]) -> st
 
 
 Levels = str | Sequence[str] | None
-OLD_NAMES = frozenset({"old", "public", "seen", "published", "train", "original"})
-NEW_NAMES = frozenset(
-    [
-        "new",
-        "fresh",
-        "held-out",
-        "held_out",
-        "heldout",
-        "private",
-        "unseen",
-        "hidden",
-        "test",
-        "rephrased",
-        "paraphrased",
-    ]
-)
+_OLD_WORDS = "old public seen published train original before"
+_NEW_WORDS = "new fresh held-out held_out heldout private unseen hidden test rephrased paraphrased after"
+OLD_NAMES, NEW_NAMES = frozenset(_OLD_WORDS.split()), frozenset(_NEW_WORDS.split())
 
 
 def side_levels(

@@ -125,6 +125,10 @@ def test_levels_may_be_named_and_the_rest_is_told():
     assert one.row("suspect").points.estimate == pytest.approx(-other.row("suspect").points.estimate)
     assert "is taken as new" in texts(one, "choice", caution=False)
     assert "By their names" in texts(other, "choice", caution=False)
+    called = {"public": "before", "fresh": "after"}
+    renamed = [{**row, "source": called[row["source"]]} for row in split_rows()]
+    third = es.contamination(as_results(renamed), split="source", suspects=["suspect"], references=REFERENCES)
+    assert third.row("suspect") == other.row("suspect")
 
 
 def test_clusters_count_and_few_of_them_are_invalid():
