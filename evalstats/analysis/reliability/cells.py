@@ -70,12 +70,13 @@ def measured_cells(
     models: Sequence[str] | None,
     accept: Sequence[str],
 ) -> MeasuredCells:
-    """Count and sum the scores of every cell; `facets` are columns, by default items, and trials where most cells have several.
+    """Count and sum the scores of every cell; `facets` are columns, by default items, their versions, and trials of most cells.
 
     InputError for a facet that the rows cannot tell; CannotAnswerError where levels are missing throughout.
     """
-    named = ("item",) if facets is None else tuple(facets)
     rows = data.outcomes
+    by_default = ("variant", "item") if rows["variant"].n_unique() > 1 else ("item",)
+    named = by_default if facets is None else tuple(facets)
     if models is not None:
         known = levels_of(rows[column])
         absent = [name for name in models if name not in known]

@@ -78,7 +78,7 @@ def reliability(
     facets
         What a score could have had another level of, each a sample unless it is in `fixed`: "item", "trial", "benchmark",
         "judge", "system" or any other column. A facet whose levels each occur with one level of another is nested in it. By
-        default items, and trials where most items have several.
+        default items, their versions (`variant`), and trials where most items have several.
     fixed
         Facets whose levels are the only ones of interest; what they do to a model is part of its true score.
     models

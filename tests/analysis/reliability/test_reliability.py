@@ -83,6 +83,15 @@ def test_a_facet_may_stand_in_any_column(role: str) -> None:
         assert found.components[1].factors == (name,)
 
 
+def test_versions_of_items_are_a_facet_by_default() -> None:
+    """As many answers to one item as it has versions are no items of their own."""
+    frame = pl.DataFrame(rows())
+    data = es.from_frame(frame, item="item", model="model", variant="scaffold", score="score")
+    found = es.reliability(data)
+    assert [row.name for row in found.facets] == ["variant", "item"]
+    assert [row.variance for row in found.components] == pytest.approx([row.variance for row in report().components])
+
+
 def test_items_may_be_named_by_their_own_column() -> None:
     listed = [{"Task ID" if name == "item" else name: value for name, value in row.items()} for row in rows()]
     data = table(listed, item="Task ID")
