@@ -1,5 +1,6 @@
 """Where a result's numbers come from: runs with the digests of their files, what was noted of them, the version."""
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -84,8 +85,9 @@ def _not_read(data: EvalData) -> list[Note]:
     if not lost:
         return []
     (name, why), *others = lost
+    first = re.findall(r"(?:\([^()]*\)|[^;])*", why.split(LINE)[0])[0]  # a semicolon within brackets ends no clause
     more = f"; and {comma_list((other for other, _ in others), _SHOWN)}" if others else ""
-    return [Note(kind="left_out", text=f"Not all was read: {name}: {why.split(LINE)[0].partition('; ')[0]}{more}")]
+    return [Note(kind="left_out", text=f"Not all was read: {name}: {first}{more}")]
 
 
 def lookalike_notes(names: Iterable[str]) -> tuple[Note, ...]:

@@ -66,6 +66,18 @@ def test_what_was_not_read_is_a_caution_of_every_answer(tmp_path: Path) -> None:
     assert any(lost in note.line for note in es.score(data).document().notes)
 
 
+def test_what_is_said_of_a_file_that_was_not_read_ends_with_a_clause(tmp_path: Path) -> None:
+    for name in ("old", "new", "newer"):
+        rows = [f"q{k},{k % 2}" for k in range(20)]
+        twice = rows[:2] if name == "newer" else []
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,score", *rows, *twice]))
+    (said,) = [
+        note.text for note in es.leaderboard(es.read(tmp_path)).notes if note.text.startswith("Not all was read")
+    ]
+    assert "2 ids stand more than once (" in said
+    assert said.endswith(")")
+
+
 def test_weights_that_are_those_of_levels_are_said_with_the_shares_that_use_them(tmp_path: Path) -> None:
     """The weighted average over the levels is that over the items (numpy)."""
     rng = np.random.default_rng(0)

@@ -285,19 +285,20 @@ def _missing(found: Ranking, asked: RankingOptions, lines: Sequence[LeaderboardR
     short = [row for row in lines if row.share_missing and row.estimate is not None]
     if not short:
         return []
-    most = max(row.n_missing for row in short)
-    names = [row.name for row in short]
-    who = and_list(names, 2) if len(names) < 3 else plural(len(names), "model")
-    pairs = np.argwhere(shown_better(found.every, asked, len(found.tiers))).tolist()
+    pairs: list[list[int]] = np.argwhere(shown_better(found.every, asked, len(found.tiers))).tolist()
     half = _half_widths(found)
-    shaken = sum(_could_turn(lines[one], lines[other], asked, half[one, other]) for one, other in pairs)
+    shaken = [(i, j) for i, j in pairs if _could_turn(lines[i], lines[j], asked, half[i, j])]
     if not shaken and all(row.n_missing <= row.n_error for row in short):
         return []  # the note on errors says it
+    if shaken:
+        short = [row for row in short if any(lines[k] is row for pair in shaken for k in pair)]
+    names = [row.name for row in sorted(short, key=lambda row: -row.share_missing)]
+    who = and_list(names, 2) if len(names) < 3 else plural(len(names), "model")
     if not shaken:
-        lack = "lacks" if len(short) == 1 else "lack"
+        lack, most = "lacks" if len(short) == 1 else "lack", max(row.n_missing for row in short)
         return [Note(kind="missing", text=f"{who} {lack} scores that others have, up to {plural(most, 'item')}")]
     all_of = "the one separated pair" if len(pairs) == 1 else f"all {len(pairs):,} separated pairs"
-    which = all_of if shaken == len(pairs) else f"{shaken:,} of {len(pairs):,} separated pairs"
+    which = all_of if len(shaken) == len(pairs) else f"{len(shaken):,} of {len(pairs):,} separated pairs"
     return [Note(kind="missing", text=f"At worst, missing scores of {who} reverse {which}")]
 
 

@@ -293,6 +293,14 @@ def test_a_best_model_that_missing_scores_could_overtake_is_said_to_be(n_right: 
     assert (compare(data_of(a, b, c), "b", "a").verdict == "better") == (not rivals)
 
 
+def test_those_whose_missing_scores_could_reverse_a_pair_are_named() -> None:
+    """At best b scores 99 of 120 and a has 110, which chance could undo; c lacks one item and stays last whatever it is."""
+    a = rows_of("a", [1.0] * 110 + [0.0] * 10)
+    b = rows_of("b", [1.0] * 49 + [0.0] * 21 + [None] * 50)
+    c = rows_of("c", [0.0] * 119 + [None])
+    assert "At worst, missing scores of b reverse 1 of 3 separated pairs" in told(leaderboard(data_of(a, b, c)))
+
+
 def test_a_model_without_a_single_score_is_listed_without_rank(scores: np.ndarray) -> None:
     silent = rows_of("silent", [None] * 220, status="error")
     data = board(scores)
