@@ -22,6 +22,7 @@ from evalstats.loaders.bound_columns import Binding, Survey, no_column
 from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, OF_VOTES, WAYS, ColumnMap
 from evalstats.loaders.expressions import computed
 from evalstats.loaders.look import Look, metric_offered
+from evalstats.loaders.published_columns import ITEMS_ACROSS, has_items_across
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.roles import has_role_by_name, is_known_benchmark, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
@@ -236,6 +237,8 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
         shown = may_fit(calls[:2]) if calls else f"Name them: {_as_call(open_.options)}"
         if "score=COLUMN" in fits[0].options and (offer := metric_offered(look, asked)):
             shown = f"No column looks like a score; {offer}"
+        if has_items_across(columns, records):
+            shown = ITEMS_ACROSS
         roles = OF_VOTES if asked.question == "arena" else ("item", "score")
         raise InputError(
             f"it is not sure which columns of this table are {and_list(roles)}; it has {column_list(columns)}. {shown}"

@@ -27,6 +27,9 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:[, ]\d{3})+")
 _ROWS_A_MODEL: Final = 1.45
 # More items than this stand behind a summary's rows; so many parts may have a name that items have, too.
 MANY_ITEMS, _MANY_PARTS = 4, 50
+ITEMS_ACROSS: Final = (
+    "Its rows are models and its columns items; turn it round: a row for each item, a column for each model"
+)
 # A share of fewer may be that of an item's own trials.
 _MORE_THAN_TRIALS: Final = 16
 # How far a share of a count may lie from a whole number, with what rounding to four digits leaves of a thousand.
@@ -309,17 +312,17 @@ def _total_of_items(numeric: Iterable[str], records: Sequence[Record]) -> str | 
 
 
 def has_items_across(columns: Sequence[str], records: Sequence[Record]) -> bool:
-    """Whether each row is a model, and the other columns are items, which hold rights and wrongs alone.
+    """Whether each row is a model, and most other columns are items, which hold rights and wrongs alone.
 
-    >>> has_items_across(["model", *"abcde"], [{"model": "m", **dict.fromkeys("abcde", 1)}])
+    >>> has_items_across(["model", "size", *"abcde"], [{"model": "m", "size": 7, **dict.fromkeys("abcde", 1)}])
     True
     """
     of_models = (c for c in columns if all(names_a_model(as_text(record.get(c)) or "") for record in records))
     model = model_column(columns) or next(of_models, None)
     names = [as_text(record.get(model)) for record in records] if model is not None else []
-    cells = [record.get(column) for record in records for column in columns if column != model]
-    rights = all(is_absent(cell) or as_number(cell) in {0.0, 1.0} for cell in cells)
-    return bool(names) and len({*names}) == len(names) and rights and len(columns) > MANY_ITEMS + 1
+    cells = {name: [each for record in records if not is_absent(each := record.get(name))] for name in columns}
+    items = [name for name, own in cells.items() if own and {as_number(each) for each in own} <= {0.0, 1.0}]
+    return bool(names) and len({*names}) == len(names) and len(items) > max(MANY_ITEMS, len(columns) // 2)
 
 
 def is_one_model(columns: Sequence[str], records: Sequence[Record]) -> bool:

@@ -191,6 +191,8 @@ def test_a_frame_has_them_as_arguments() -> None:
         ),
         ("t.yaml", "- id: q1\n  ok: 1\n", "It is YAML, which is not read"),
         ("t.csv", "model,a,b,c,d,e\nx,1,0,1,1,0\ny,1,1,1,0,0\n", "Its rows are models and its columns items"),
+        # What is known of the models, and their means, stands beside.
+        ("t.csv", "model,size,a,b,c,d,e,avg\nx,7,1,0,1,1,0,0.6\ny,70,1,1,1,0,0,0.6\n", "Its rows are models"),
         ("t.csv", "id,name,note,a,b\nq,x,y\n", "rows of 3 cells below a header of 5"),
         ("README.md", "# hi\n", "no result files among README.md; they end in .csv"),
     ],
@@ -201,6 +203,14 @@ def test_what_no_map_makes_results_of_is_refused_in_words(
     (tmp_path / name).write_bytes(encoded(name, content))
     with pytest.raises(InputError, match=said):
         read(tmp_path if name == "README.md" else tmp_path / name)
+
+
+def test_a_frame_of_models_by_items_is_to_be_turned_round() -> None:
+    frame = pl.DataFrame({"model": ["gpt-4", "claude-3"], **{f"q{k}": [1, k % 2] for k in range(20)}})
+    with pytest.raises(InputError, match="Its rows are models and its columns items"):
+        from_frame(frame)
+    turned = frame.transpose(include_header=True, header_name="id", column_names="model")
+    assert from_frame(turned).models() == ("claude-3", "gpt-4")
 
 
 def test_a_table_with_a_row_for_each_system_is_published(tmp_path: Path) -> None:

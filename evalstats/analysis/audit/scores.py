@@ -254,14 +254,8 @@ def scale_oddities(panel: Panel) -> Iterator[Observation]:
 
 
 def _coded(panel: Panel, rows: Bools, *, text: str, remedy: Advice, examples: tuple[str, ...] = ()) -> Observation:
-    worst = panel.metric.worst
     without = Treatment(words="without them", score=np.where(rows, np.nan, panel.score))
-    low = (
-        Treatment(words=f"counted as {worst:g}", score=np.where(rows, worst, panel.score))
-        if worst is not None
-        else None
-    )
-    same = worst is not None and bool((panel.score[rows] == worst).all())
+    is_worst = bool((panel.score[rows] == panel.metric.worst).all())
     return Observation(
         kind="failure codes",
         text=text,
@@ -269,7 +263,7 @@ def _coded(panel: Panel, rows: Bools, *, text: str, remedy: Advice, examples: tu
         n_rows=panel.number(rows),
         models=panel.models_of(rows),
         examples=examples,
-        treatments=(without,) if low is None or same else (without, low),
+        treatments=(without, *(() if is_worst else _counted(panel, rows))),
     )
 
 
