@@ -26,7 +26,8 @@ from evalstats.datasets.tenacious import (
 )
 from evalstats.errors import InputError
 from evalstats.grammar import and_list
-from evalstats.loaders.files import json_lines, load_json, small_text
+from evalstats.loaders.files import load_json, small_text
+from evalstats.loaders.typed_records import PlainRecords
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole, dicts, get
 
 SPLITS: Final = ("train", "dev", "held_out")
@@ -128,8 +129,7 @@ def _traces(path: Path) -> list[tuple[str, ScoredPair]]:
     """Return (task id, pair) of every line; equal rows are numbered alike."""
     found: list[tuple[str, ScoredPair]] = []
     numbers: dict[tuple[object, ...], int] = {}
-    for line, value in json_lines(path):
-        row = as_dict(value)
+    for line, row in PlainRecords(path).numbered():
         task, dimension = as_text(row.get("task_id")), as_text(row.get("dimension"))
         if task is None or dimension is None:
             raise InputError(f"{path}: line {line} has no task_id and dimension; expected one scored pair a line")
@@ -196,7 +196,7 @@ def _files(folder: Path, scored: set[str]) -> TenaciousFiles | None:
 
 
 def _tasks(path: Path) -> dict[str, Task]:
-    rows = [as_dict(value) for _, value in json_lines(path)]
+    rows = [row for _, row in PlainRecords(path).numbered()]
     return {as_text(row.get("task_id")) or "": row for row in rows}
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from operator import itemgetter
 from types import NoneType
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import polars as pl
@@ -20,7 +20,7 @@ from evalstats.loaders.files import BadRow
 from evalstats.loaders.parquet_sizes import parquet_frames
 from evalstats.loaders.record_columns import series
 from evalstats.loaders.rows import told
-from evalstats.loaders.typed_records import TypedRecords
+from evalstats.loaders.typed_records import PlainRecords
 from evalstats.loaders.values import as_text, text_of
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import combinations_in
@@ -63,31 +63,9 @@ def texts(cells: pl.Series) -> pl.Series:
     return pl.Series([as_text(cell) for cell in cells.to_list()], dtype=pl.String)
 
 
-def columns_of(head: Head) -> frozenset[str]:
-    """Names of the columns of a file of votes (of a JSON file: of its first record)."""
-    return frozenset(head.columns) or head.keys
-
-
 def place_word(head: Head) -> str:
     """Return what a record's place is called."""
     return "line" if head.shape in {"text", "lines", "object"} else "record"
-
-
-class _Votes(TypedRecords[dict[str, Any]]):
-    """The votes of a JSON file; what is wrong with any is given to `bad`."""
-
-    bad: BadRow
-
-    @property
-    def places(self) -> pl.Series:
-        """Where each record of the block stands that was given last; null for the only one of a file."""
-        return pl.Series(self._places, dtype=pl.Int64, strict=False)
-
-    def leave_out(self, why: str, locator: str | None = None) -> None:
-        """Hand on what is wrong with a record."""
-        self.bad(
-            f"{place_word(self.head)} {(locator or self.locator).strip('line []')}: {why}; every vote must be a JSON object"
-        )
 
 
 def column_blocks(head: Head, bad: BadRow) -> Iterator[tuple[pl.DataFrame, pl.Series]]:
@@ -104,11 +82,9 @@ def column_blocks(head: Head, bad: BadRow) -> Iterator[tuple[pl.DataFrame, pl.Se
     elif head.shape == "text":
         yield from map(of_table, delimited_blocks(head.path, head.delimiter, bad))
     else:
-        votes = _Votes(Source(path=head.path), dict[str, Any], called="votes", at=(".",))
-        votes.bad = bad
-        for block in votes.blocks():
-            if block:
-                yield frame_of(block), votes.places
+        votes = PlainRecords(head.path, bad)
+        for block in filter(None, votes.blocks()):
+            yield frame_of(block), votes.numbers
 
 
 def of_table(block: TableBlock) -> tuple[pl.DataFrame, pl.Series]:

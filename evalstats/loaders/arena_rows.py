@@ -37,7 +37,7 @@ from evalstats.loaders.arena_records import (
     column,
     texts,
 )
-from evalstats.loaders.record_columns import series
+from evalstats.loaders.record_columns import counts, floats, series
 from evalstats.loaders.roles import ROLES
 from evalstats.loaders.values import (
     as_dict,
@@ -47,7 +47,6 @@ from evalstats.loaders.values import (
     as_whole,
     dicts,
     digests_of,
-    numbers_of,
     units_of_times,
 )
 from evalstats.schema.columns import COMPARISONS, column_names
@@ -198,22 +197,9 @@ def _items(cells: pl.Series) -> pl.Series:
     return items.zip_with((items.str.len_chars() <= _NAME_CHARS).fill_null(value=True), digests_of(items))
 
 
-def numbers(cells: pl.Series) -> pl.Series:
-    """Return cells as `as_number` reads each of them."""
-    if cells.dtype.is_numeric() or isinstance(cells.dtype, pl.Boolean | pl.String):
-        return numbers_of(cells)[0]
-    return pl.Series([None], dtype=pl.Float64).new_from_index(0, len(cells))
-
-
-def counts(cells: pl.Series) -> pl.Series:
-    """Return cells as `as_count` reads each of them."""
-    found = whole(cells)
-    return found.set((found < 0).fill_null(value=False), None)
-
-
 def whole(cells: pl.Series) -> pl.Series:
     """Return cells as `as_whole` reads each of them."""
-    number = numbers(cells)
+    number = floats(cells)
     fits = (number == number.round()) & (number.abs() < _LARGEST)
     return number.set(~fits.fill_null(value=True), None).cast(pl.Int64)
 
@@ -231,7 +217,7 @@ def truths(cells: pl.Series) -> pl.Series:
 _SOURCES: dict[str, tuple[str | None, Callable[[pl.Series], pl.Series]]] = {
     "event": ("event_id", texts),
     **{name: (name, counts) for name in ("event_size", "rank_a", "rank_b")},
-    "weight": ("weight", numbers),
+    "weight": ("weight", floats),
     **{name: (name, texts) for name in ("app", "scenario", "language", "phase")},
     **{name: (name, truths) for name in ("anony", "is_code", "is_refusal")},
     "evaluation_order": ("evaluation_order", whole),
@@ -338,11 +324,11 @@ def _members(objects: Sequence[Mapping[str, object]]) -> Iterator[tuple[str, lis
 def _sums(values: list[object] | pl.Series) -> pl.Series:
     """Return numbers as a column; a count that is split up by kind is added up."""
     if isinstance(values, pl.Series):
-        split = [numbers(part) for part in (values.struct.unnest() if values.dtype == pl.Struct else [values])]
+        split = [floats(part) for part in (values.struct.unnest() if values.dtype == pl.Struct else [values])]
         known = pl.any_horizontal(part.is_not_null() for part in split)
         return pl.select(pl.when(known).then(pl.sum_horizontal(split))).to_series()
     if not any(isinstance(value, dict) for value in values):
-        return numbers(series(values))
+        return floats(values)
     parts = [[as_number(part) for part in as_dict(value).values() or [value]] for value in values]
     known = [[part for part in some if part is not None] for some in parts]
     return pl.Series([sum(some) if some else None for some in known], dtype=pl.Float64)
@@ -404,7 +390,7 @@ def _factors(frame: pl.DataFrame, tally: Tally) -> dict[str, pl.Series]:
             cells = cells.set(is_long.fill_null(value=False), None)
         inside = None
         if name == "preference":
-            kept[name] = numbers(cells)
+            kept[name] = floats(cells)
             inside = kept[name].is_between(0, 1)
         elif name in _LEVELS:
             kept[name] = texts(cells)

@@ -24,18 +24,18 @@ from evalstats.loaders.arena_records import (
     Tally,
     column,
     column_blocks,
-    columns_of,
     frame_of,
     of_table,
     place_word,
     texts,
 )
 from evalstats.loaders.arena_rows import Arena, comparisons, nothing
-from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
+from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, Shape, SingleFileLoader, Source, read_head
 from evalstats.loaders.blocks import SkippedRows, open_table, own_name
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.column_map import ColumnMap, column_named
 from evalstats.loaders.expressions import MORE, expression_in
+from evalstats.loaders.format import RECORDS, TABLE, Sign, surest
 from evalstats.loaders.roles import words_of
 from evalstats.loaders.rows import MOST_KEYS, GroupCounter
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text
@@ -130,7 +130,17 @@ def _listed(value: object) -> list[object]:
     return as_list(parsed(value, MAX_CELL_CHARS) if isinstance(value, str) else value)
 
 
-_SHAPES = frozenset({"text", "lines", "array", "parquet"})
+_SHAPES: Final[tuple[Shape, ...]] = (*RECORDS, *TABLE)
+_WON: Final = "winner win acceptedIndex winner_model_a"
+_OTHERS: Final = "LLMFAO's list of models or prompts"
+_SIGNS: Final = (
+    Sign("winner loser", 0.7, without="model_a", shapes=_SHAPES),
+    Sign("model_a model_b", 0.85, some=_WON, shapes=_SHAPES),
+    Sign("left right prompt", 0.8, some=_WON, shapes=_SHAPES),
+    Sign("models", 0.7, some="winner ranking", without="model_a", shapes=_SHAPES),
+    Sign("id api_id api name org", 0.6, skip=_OTHERS, shapes=_SHAPES),
+    Sign("id text type slug stop", 0.6, skip=_OTHERS, shapes=_SHAPES),
+)
 # What some standard columns are called in files of votes, and what else in a file would be read in a mapped one's place.
 _CALLED = {"event": "event_id", "user": "rater"}
 _RIVALS = {"winner": ("win", "acceptedIndex"), "timestamp": ("tstamp",), "model_a": ("left",), "model_b": ("right",)}
@@ -176,21 +186,7 @@ class ArenaVotesLoader(SingleFileLoader):
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise two models and a winner among the columns."""
-        if head.shape not in _SHAPES:
-            return None
-        names = columns_of(head)
-        won = names & {"winner", "win", "acceptedIndex"} or names >= {"winner_model_a", "winner_model_b"}
-        if names >= {"winner", "loser"} and "model_a" not in names:
-            return Match(confidence=0.7, reason="columns winner and loser")
-        if won and names >= {"model_a", "model_b"}:
-            return Match(confidence=0.85, reason="columns model_a, model_b and a winner")
-        if won and names >= {"left", "right", "prompt"}:
-            return Match(confidence=0.8, reason="columns left, right, prompt and a winner")
-        if is_event(names):
-            return Match(confidence=0.7, reason="columns models and a winner or ranking")
-        if names >= {"id", "api_id", "api", "name", "org"} or names >= {"id", "text", "type", "slug", "stop"}:
-            return Match(confidence=0.6, reason="LLMFAO's list of models or prompts", skip=True)
-        return None
+        return surest(_SIGNS, head)
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         """Yield comparisons block by block, the run, and notes on votes without an outcome."""
@@ -254,7 +250,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
     """Open a file of votes and give its columns the names of the map."""
-    names = columns_of(head)
+    names = head.names
     table = None
     if map_.rows is not None or not names.issuperset(map_.paths):
         table = open_table(head, map_.rows, deep=map_.paths)

@@ -6,7 +6,7 @@ What text holds no dtype tells: delimited text and JSON are handed on as text (`
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Final, Literal, cast
@@ -19,8 +19,9 @@ from evalstats.errors import InputError, Option, UnreadableFileError
 from evalstats.grammar import comma_list, on_one_line, plural
 from evalstats.loaders.base import Head
 from evalstats.loaders.delimited import header_of, iter_frames
-from evalstats.loaders.files import BadRow, JsonItem, cell_value, iter_json, json_lines, load_json
+from evalstats.loaders.files import BadRow, cell_value, load_json
 from evalstats.loaders.parquet_sizes import parquet_frames
+from evalstats.loaders.typed_records import PlainRecords
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts
 
 Record = dict[str, object]
@@ -293,8 +294,8 @@ def open_table(head: Head, rows: str | None = None, *, lenient: bool = False, de
         return _inside(head, rows, deep)
     left_out = SkippedRows()
 
-    def bad() -> BadRow:
-        return left_out.anew() if lenient else partial(_refuse, path)
+    def bad() -> BadRow | None:
+        return left_out.anew() if lenient else None
 
     if head.shape == "text":
         return TableFile(
@@ -302,10 +303,12 @@ def open_table(head: Head, rows: str | None = None, *, lenient: bool = False, de
             blocks=lambda: _with_cells(delimited_blocks(path, head.delimiter, bad()), deep),
             left_out=left_out,
         )
-    if head.shape == "lines":
-        return TableFile(word="line", blocks=lambda: json_blocks(_lines(path, bad()), deep), left_out=left_out)
-    if head.shape == "array":
-        return TableFile(word="record", blocks=lambda: json_blocks(_elements(path, bad()), deep), left_out=left_out)
+    if head.shape in {"lines", "array"}:
+        return TableFile(
+            word="line" if head.shape == "lines" else "record",
+            blocks=lambda: json_blocks(PlainRecords(path, bad()).numbered(), deep),
+            left_out=left_out,
+        )
     if head.shape == "parquet":
         return TableFile(word="row", blocks=lambda: _with_cells(parquet_blocks(path), deep))
     held = {"empty": "is empty", "zip": "is an archive"}.get(head.shape, "is binary")
@@ -314,17 +317,13 @@ def open_table(head: Head, rows: str | None = None, *, lenient: bool = False, de
     )
 
 
-def _refuse(path: Path, problem: str) -> None:
-    raise UnreadableFileError(f"{path}: {problem}")
-
-
 def _inside(head: Head, rows: str | None, deep: Sequence[str]) -> TableFile:
     """Open the table inside a JSON document."""
     path = head.path
     if head.shape not in {"object", "array", "lines"}:
         raise UnreadableFileError(f"{path}: is no JSON document, so its rows lie at no path; leave rows={rows} out")
     if head.shape == "lines":
-        document: object = [value for _, value in json_lines(path)]
+        document: object = [row for _, row in PlainRecords(path).numbered()]
     else:
         document = load_json(path)
     if rows is not None:
@@ -413,24 +412,6 @@ def parquet_blocks(path: Path) -> Iterator[TableBlock]:
     """Read a Parquet file some row groups at a time; columns of bytes are left out."""
     for first, frame in parquet_frames(path, BLOCK_ROWS, lambda _, dtype: not isinstance(dtype, pl.Binary | pl.Object)):
         yield frame_block(frame, first=first)
-
-
-def _lines(path: Path, bad: BadRow) -> Iterator[Place]:
-    for line, value in json_lines(path, bad):
-        if isinstance(value, dict):
-            yield line, cast("dict[str, object]", value)
-        else:
-            bad(f"line {line} is not a JSON object; every line must be one record")
-
-
-def _elements(path: Path, bad: BadRow) -> Iterator[Place]:
-    for item in iter_json(path):
-        place = item.index if isinstance(item, JsonItem) else 0
-        value = item.value
-        if isinstance(value, dict):
-            yield place, cast("dict[str, object]", value)
-        else:
-            bad(f"record {place} (counted from 0) is not a JSON object; every element must be one")
 
 
 def _with_cells(blocks: Iterable[TableBlock], deep: Sequence[str]) -> Iterator[TableBlock]:

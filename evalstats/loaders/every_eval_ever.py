@@ -23,7 +23,7 @@ from evalstats.errors import InputError
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, plain_name, read_head
 from evalstats.loaders.every_eval_ever_annex import FAULTS as ANNEX_FAULTS
 from evalstats.loaders.every_eval_ever_annex import Annex, ExportedSample, NotExportedError, annex_of
-from evalstats.loaders.format import Sign
+from evalstats.loaders.format import Sign, surest
 from evalstats.loaders.published_numbers import PublishedRows, between
 from evalstats.loaders.record_columns import amounts, counts, states
 from evalstats.loaders.rows import Factors, GroupCounter, Ranges, Row, Said, held, metric_row, scored, told, unscored
@@ -151,7 +151,7 @@ class EveryEvalEverLoader:
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a log by its results and model, samples by their ids, and an index of logs, which holds no results."""
-        return next((match for sign in _SIGNS if (match := sign.match(head)) is not None), None)
+        return surest(_SIGNS, head)
 
     def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
         """Put samples with the log of the same name in the same folder; without one they stand alone."""

@@ -346,43 +346,6 @@ def iter_json(path: Path, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem 
         yield from JsonStream(stream.read, path).document(arrays)
 
 
-def json_lines(path: Path, bad: BadRow | None = None) -> Iterator[tuple[int, object]]:
-    """Yield (line number from 1, value) of a JSON Lines file, and nothing for a blank line.
-
-    What is wrong with a line that is no JSON is given to `bad`; without that it is raised.
-    """
-    number = 0
-    with open_bytes(path) as stream:
-        for line in bounded_lines(stream.readline, str(path)):
-            number += 1
-            check_objects(line, path)
-            try:
-                value = _DECODE(line)
-            except _FAULTS:
-                pass
-            else:
-                yield number, value
-                continue
-            try:
-                text = line.decode()
-            except UnicodeDecodeError as error:
-                raise UnreadableFileError(encoding_message(str(path), error)) from error
-            # Old Macs end a line so.
-            parts = text.removesuffix("\n").removesuffix("\r").split("\r")
-            for place, part in enumerate(parts, start=number):
-                if not part.strip():
-                    continue
-                try:
-                    value = loads(part, f"{path}: line {place}")
-                except UnreadableFileError as error:
-                    if bad is None:
-                        raise
-                    bad(str(error).removeprefix(f"{path}: "))
-                else:
-                    yield place, value
-            number += len(parts) - 1
-
-
 def line_pieces(path: Path, size: int) -> Iterator[memoryview]:
     """Yield a file of lines in UTF-8, whole lines at a time, up to `size` bytes; a longer line is a piece of its own.
 

@@ -112,6 +112,12 @@ class Sign(msgspec.Struct, frozen=True):
         return Match(confidence=self.confidence, reason=reason, skip=bool(self.skip))
 
 
+def surest(signs: Iterable[Sign], head: Head) -> Match | None:
+    """Return what the surest of the signs that a file shows says of it; None where it shows none."""
+    found = [match for sign in signs if (match := sign.match(head)) is not None]
+    return max(found, key=lambda match: match.confidence, default=None)
+
+
 class FormatFile(TypedRecords[R]):
     """What is known of a source while its records are read: its runs, trials, metrics, and what a reader should know.
 
@@ -466,8 +472,7 @@ class Format(Generic[R]):
 
     def sniff(self, head: Head) -> Match | None:
         """Say whether a file shows one of the signs."""
-        found = [match for sign in self.signs if (match := sign.match(head)) is not None]
-        return max(found, key=lambda match: match.confidence, default=None)
+        return surest(self.signs, head)
 
     def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
         """Group files that belong together."""

@@ -16,12 +16,12 @@ from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Head, Loader, SingleFileLoader, Source, read_head, readable_name
 from evalstats.loaders.blocks import oriented, rows_at
 from evalstats.loaders.delimited import iter_cells
-from evalstats.loaders.files import cell_value, json_lines, load_json
+from evalstats.loaders.files import cell_value, load_json
 from evalstats.loaders.inspect_log import is_archive, open_archive
 from evalstats.loaders.registry import plan, sniffed
 from evalstats.loaders.rows import Row
 from evalstats.loaders.table import LOADER as TABLE
-from evalstats.loaders.typed_records import parquet_records
+from evalstats.loaders.typed_records import PlainRecords, parquet_records
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts, json_text
 from evalstats.regular import digest_of
 from evalstats.schema.columns import USUAL_TEXTS, plain
@@ -140,7 +140,7 @@ def _numbered(head: Head) -> Iterator[tuple[int, object]]:
         for line, cells in rows:
             yield line, dict(zip(header, cells, strict=False))
     else:
-        yield from json_lines(head.path, bad=lambda _: None)  # told when they were read
+        yield from PlainRecords(head.path, lambda _: None).numbered()  # what is no record was told when they were read
 
 
 def _followed(value: object, place: str, locator: str) -> Iterator[tuple[str, Row]]:

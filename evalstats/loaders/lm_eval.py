@@ -29,8 +29,7 @@ from msgspec.structs import replace
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list, plural
 from evalstats.loaders.base import Frame, Head, Match, Rows, Source, plain_name, read_head, readable_name
-from evalstats.loaders.files import json_lines
-from evalstats.loaders.format import JSON, OBJECT, RECORDS, Sign
+from evalstats.loaders.format import JSON, OBJECT, RECORDS, Sign, surest
 from evalstats.loaders.lm_eval_results import (
     BYPASS,
     LightevalResults,
@@ -282,16 +281,12 @@ _OF_RESULTS: Final = (
 _LISTED: Final = 8
 
 
-def _match(head: Head, signs: Sequence[Sign]) -> Match | None:
-    return next((match for sign in signs if (match := sign.match(head)) is not None), None)
-
-
 def _holds_samples(path: Path) -> bool:
     """Whether a file of this format holds samples; else it holds results."""
     with suppress(UnreadableFileError):  # it is reported when it is read
         head = read_head(path)
         if head.shape not in {"empty", "text", "binary"}:
-            return head.shape != "object" or _match(head, _OF_SAMPLES) is not None
+            return head.shape != "object" or surest(_OF_SAMPLES, head) is not None
     return task_of_name(plain_name(path)) is not None
 
 
@@ -309,7 +304,7 @@ class LmEvalLoader:
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise samples by doc_id with doc and answers, results by the harness's own members or metric keys."""
-        return _match(head, (*_OF_SAMPLES, *_OF_RESULTS))
+        return surest((*_OF_SAMPLES, *_OF_RESULTS), head)
 
     def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
         """Make a source of every results file with its samples, and of every set of samples without results.
@@ -378,9 +373,7 @@ class _Samples(TypedRecords[Any]):
 
     def leave_out(self, why: str, locator: str | None = None) -> None:
         """Refuse the file."""
-        for _ in json_lines(self.source.path) if self.head.shape == "lines" else ():
-            pass  # tells more of what is wrong with a line
-        raise UnreadableFileError(f"{self.source.path}: {locator or self.locator}: {why}")
+        raise UnreadableFileError(f"{self.source.path}: {self.fault or f'{locator or self.locator}: {why}'}")
 
 
 def _outcomes(path: Path, source: Source, reader: LmEvalSamples) -> Iterator[Frame]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.format import Sign
+from evalstats.loaders.format import Sign, surest
 from evalstats.loaders.published_numbers import PublishedRows
 from evalstats.schema.data import Problem
 
@@ -38,22 +38,17 @@ class PublishedFormat(SingleFileLoader):
     primary: tuple[str, ...] = ()
     expected: str = "published numbers of models were expected"
 
-    def _found(self, head: Head) -> tuple[Match, TableReader] | None:
-        found = [(match, reader) for sign, reader in self.tables if (match := sign.match(head)) is not None]
-        return max(found, key=lambda each: each[0].confidence, default=None)
-
     def sniff(self, head: Head) -> Match | None:
         """Say whether a file shows one of the signs."""
-        found = self._found(head)
-        return None if found is None else found[0]
+        return surest((sign for sign, _ in self.tables), head)
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield aggregates, their metrics, the run, notes, and what was left out."""
         head, numbers = read_head(source.path), PublishedRows(higher_is_better=True)
-        found = self._found(head)
-        if found is None and len({reader for _, reader in self.tables}) > 1:
+        found, readers = self.sniff(head), [reader for _, reader in self.tables]
+        if found is None and len({*readers}) > 1:
             raise UnreadableFileError(f"{source.path}: is none of {self.title}; {self.expected}")
-        reader = self.tables[0][1] if found is None else found[1]
+        reader = next((each for sign, each in self.tables if sign.match(head) == found), readers[0])
         benchmark = reader(head, source, numbers)
         if not numbers.rows:
             raise UnreadableFileError(f"{source.path}: holds no published number of any model; {self.expected}")

@@ -44,9 +44,11 @@ class InEvery(Struct, frozen=True):
 # Costs, times, counts and timestamps may be as the file has them.
 Scores = tuple[Row, Sequence[tuple[str, Said]]]
 Sample = tuple[Row, Sequence[tuple[str, Said]] | InEvery]
+# What a member holds in the records of a block, or a column of a table.
+Values = Sequence[object] | pl.Series
 
 
-def amounts(values: list[object]) -> pl.Series:
+def amounts(values: Values) -> pl.Series:
     """Return costs, times and the like as a column; what is no number from 0 is null.
 
     >>> amounts([1, "2.5", -1, None, "x"]).to_list()
@@ -55,7 +57,7 @@ def amounts(values: list[object]) -> pl.Series:
     return _where(found := _numpy(values), found >= 0)
 
 
-def counts(values: list[object]) -> pl.Series:
+def counts(values: Values) -> pl.Series:
     """Return whole numbers from 0 as a column; what is none is null.
 
     >>> counts([3, 2.0, 0.5, -1, 1e300]).to_list()
@@ -156,18 +158,22 @@ def texts(values: Sequence[object]) -> pl.Series:
     return text_of(series(values))
 
 
-def floats(values: Sequence[object]) -> pl.Series:
+def floats(values: Values) -> pl.Series:
     """Return numbers as a column; what is none is null."""
     return _where(found := _numpy(values), np.isfinite(found))
 
 
-def _numpy(values: Sequence[object]) -> npt.NDArray[np.float64]:
+def _numpy(values: Values) -> npt.NDArray[np.float64]:
     """Return numbers, NaN for what is none or not finite: for columns of a block NumPy takes a tenth of what expressions do."""
-    found = series(values)
+    found = values if isinstance(values, pl.Series) and _is_plain(values.dtype) else series([*values])
     is_plain = found.dtype.is_numeric() or found.null_count() == len(found)
     found = found.cast(pl.Float64) if is_plain else numbers_of(found)[0]
     number = found.to_numpy()
     return np.where(np.isfinite(number), number, np.nan)
+
+
+def _is_plain(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or isinstance(dtype, pl.Boolean | pl.String)
 
 
 def _where(numbers: npt.NDArray[np.float64], fits: npt.NDArray[np.bool_]) -> pl.Series:

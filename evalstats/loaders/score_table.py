@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final, cast
+from typing import Final
 
 from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import comma_list, on_one_line
@@ -16,7 +16,7 @@ from evalstats.loaders.bound_columns import no_column
 from evalstats.loaders.column_map import NO_SCORE, SCALES, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_cells
 from evalstats.loaders.expressions import expressions, made_of_two
-from evalstats.loaders.files import HEAD_BYTES, json_lines, load_json
+from evalstats.loaders.files import HEAD_BYTES, load_json
 from evalstats.loaders.look import records_of_head
 from evalstats.loaders.published_columns import (
     CERTAINTY,
@@ -40,6 +40,7 @@ from evalstats.loaders.published_numbers import LEVEL, PublishedRows, between, c
 from evalstats.loaders.roles import CALLED, ROLES, SURE, are_sides, is_called_score, names_a_model, plain
 from evalstats.loaders.rows import Row
 from evalstats.loaders.sampled_column import Record, SampledColumn
+from evalstats.loaders.typed_records import PlainRecords
 from evalstats.loaders.values import as_amount, as_count, as_dict, as_list, as_number, as_text, day_of, dicts
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import UNNAMED, Problem
@@ -130,20 +131,10 @@ def _other_records(head: Head) -> Iterator[Record]:
     if head.shape == "parquet":
         for block in parquet_blocks(head.path):
             yield from block.frame.iter_rows(named=True)
-        return
-    if head.shape == "object":
+    elif head.shape == "object":
         yield from board_in(load_json(head.path, max_chars=_MAX_CHARS))
-        return
-    if head.shape == "lines":
-        found: Iterator[object] = (value for _, value in json_lines(head.path))
     else:
-        found = iter(as_list(load_json(head.path, max_chars=_MAX_CHARS)))
-    for place, value in enumerate(found):
-        if not isinstance(value, dict):
-            raise UnreadableFileError(
-                f"{head.path}: record {place} (counted from 0) is not a JSON object; every element must be one"
-            )
-        yield flat(flat(cast("dict[str, object]", value)))
+        yield from (flat(flat(row)) for _, row in PlainRecords(head.path).numbered())
 
 
 def board_in(document: object) -> Sequence[Record]:

@@ -22,6 +22,7 @@ from evalstats.grammar import comma_list
 from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.delimited import header_of, iter_frames
 from evalstats.loaders.files import (
+    BadRow,
     JsonItem,
     cell_value,
     check_objects,
@@ -64,6 +65,7 @@ _N_MEMBERS: Final = json.JSONDecoder(object_pairs_hook=len, parse_int=str).decod
 _NEWLINE: Final = ord("\n")
 _LIST: Final = b"["
 _OBJECT: Final = b"{"
+_NO_JSON: Final = "no JSON, or cut off"
 
 
 class TypedRecords(Generic[R]):
@@ -74,8 +76,8 @@ class TypedRecords(Generic[R]):
     the file is a list of them. `members` holds what else an object has, of the names in `keep`. `called` is what the records
     are, for messages.
 
-    `n_read` counts all that stood in the file, `n_left_out` those that no row was made of. A reader of several files opens one
-    after the other, and says which of them a place is in.
+    `n_read` counts all that stood in the file, `n_left_out` those that no row was made of; `fault` is what the parser said of the
+    last text that was no JSON. A reader of several files opens one after the other, and says which of them a place is in.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class TypedRecords(Generic[R]):
         self.source = source
         self.called = called
         self.n_read = 0
+        self.fault = ""
         self.begin(source.path)
         self._record = record
         self._members = _members(record)
@@ -378,9 +381,10 @@ class TypedRecords(Generic[R]):
         places: list[Place] = []
         for place, value in values:
             self.n_read += 1
-            found = self._decoded(value, place) if isinstance(value, bytes) else self._fitted(value, place)
+            where = self._place(pattern, place)
+            found = self._decoded(value, place, where) if isinstance(value, bytes) else self._fitted(value, place)
             if isinstance(found, str):
-                self.leave_out(found, self._place(pattern, place))
+                self.leave_out(found, where)
             else:
                 records.append(found)
                 places.append(place)
@@ -399,16 +403,17 @@ class TypedRecords(Generic[R]):
         make = cast("Callable[..., R]", self._record)
         return [make(key=place, value=value) for place, value in zip(places, found, strict=True)]
 
-    def _decoded(self, text: bytes, place: Place) -> R | str:
+    def _decoded(self, text: bytes, place: Place, where: str) -> R | str:
         try:
             self._check([text])
             return self._decode([place], [text])[0]
         except _FAULTS:
             pass
         try:
-            return self._fitted(loads(text, ""), place)  # with NaN, or half of a character; or what is wrong with it
-        except UnreadableFileError:
-            return "no JSON, or cut off"
+            return self._fitted(loads(text, where), place)  # with NaN, or half of a character; or what is wrong with it
+        except UnreadableFileError as error:
+            self.fault = str(error)
+            return _NO_JSON
 
     def _fitted(self, value: object, place: Place) -> R | str:
         """Return a record, or what is wrong with it in words that are the same for all records of the kind."""
@@ -421,6 +426,37 @@ class TypedRecords(Generic[R]):
             return converted(cast("object", value), self._record, strict=self.head.shape != "text")
         except msgspec.ValidationError as error:
             return str(error).replace("Object missing required field", "no").replace("`", "").lower()
+
+
+class PlainRecords(TypedRecords[dict[str, Any]]):
+    """The objects of a file of JSON as they are, each with its number.
+
+    What is wrong with one is given to `bad`; without that it is raised.
+    """
+
+    def __init__(self, path: Path, bad: BadRow | None = None) -> None:
+        super().__init__(Source(path=path), dict[str, Any], at=(".",))
+        self._bad = bad
+
+    @property
+    def numbers(self) -> pl.Series:
+        """The number of each record of the block that was given last; null for the only one of a file."""
+        return pl.Series(self._places, dtype=pl.Int64, strict=False)
+
+    def numbered(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the records one by one: with their lines from 1, or with their places in a list from 0."""
+        for block in self.blocks():
+            yield from zip(self.numbers, block, strict=True)
+
+    def leave_out(self, why: str, locator: str | None = None) -> None:
+        """Hand on what is wrong with a record, or raise it."""
+        place, kind = locator or self.locator, "line must be one record"
+        if self.head.shape == "array":
+            place, kind = f"record {place.strip('[]')} (counted from 0)", "element must be one"
+        problem = self.fault if why == _NO_JSON else f"{place} is not a JSON object; every {kind}"
+        if self._bad is None:
+            raise UnreadableFileError(f"{self.path}: {problem}")
+        self._bad(problem)
 
 
 def parquet_records(path: Path, names: Collection[str] | None = None) -> Iterator[tuple[int, dict[str, object]]]:

@@ -680,7 +680,7 @@ def test_a_vote_with_a_long_conversation_is_known_by_what_lies_in_the_head(tmp_p
     [
         ("[]", "holds no votes between two models"),
         ('[{"model_a": "m", "model_b": null, "winner": "tie"}]', "holds no votes"),
-        ('[{"model_a": "m", "model_b": "n", "winner": "tie"}, 3]', "record 1: no JSON object"),
+        ('[{"model_a": "m", "model_b": "n", "winner": "tie"}, 3]', "record 1 (counted from 0) is not a JSON object"),
         ('[{"model_a": "m", "model_b": "n", "winner": "tie"}', "The file is cut off"),
         (VOTES_CSV + "m,n\n", "line 2 has 2 cells, the header 3"),
         (VOTES_CSV, "holds no votes"),

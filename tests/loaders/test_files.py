@@ -6,7 +6,7 @@ import json
 import math
 import tracemalloc
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders import files, registry
+from evalstats.loaders import files, registry, typed_records
 from evalstats.loaders.base import read_head
 from evalstats.loaders.delimited import iter_cells
 from evalstats.loaders.files import (
+    BadRow,
     JsonItem,
     JsonMember,
     JsonStream,
     iter_json,
-    json_lines,
     line_pieces,
     load_json,
     loads,
@@ -33,9 +33,14 @@ from evalstats.loaders.files import (
     partial_object,
     zstd,
 )
+from evalstats.loaders.typed_records import PlainRecords
 from evalstats.regular import digest_of
 
 Pack = Callable[[bytes], bytes]
+
+
+def json_lines(path: Path, bad: BadRow | None = None) -> Iterator[tuple[int, dict[str, object]]]:
+    return PlainRecords(path, bad).numbered()
 
 
 def written(path: Path, data: bytes | str) -> Path:
@@ -99,7 +104,7 @@ def test_a_byte_order_mark_says_the_encoding(tmp_path: Path, encoding: str) -> N
     path = written(tmp_path / "x.json", json.dumps({"a": "ü€"}, ensure_ascii=False).encode(encoding))
     assert load_json(path) == {"a": "ü€"}
     assert list(iter_json(path)) == [JsonMember(member="a", value="ü€")]
-    assert list(json_lines(path)) == [(1, {"a": "ü€"})]
+    assert [record for _, record in json_lines(path)] == [{"a": "ü€"}]
 
 
 @pytest.mark.parametrize("content", ["", "a", "ab", "abc", "abcd", "abcde" * 5000])
@@ -229,12 +234,10 @@ def test_memory_holds_one_element_and_not_the_array() -> None:
 
 
 def test_json_lines_name_the_line(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.jsonl", '{"a": 1}\r\n\n{"a": NaN}\n{"a": \n')
-    lines = json_lines(path)
-    assert next(lines) == (1, {"a": 1})
-    assert next(lines)[0] == 3
+    text = '{"a": 1}\r\n\n{"a": NaN}\n'
+    assert [number for number, _ in json_lines(written(tmp_path / "x.jsonl", text))] == [1, 3]
     with pytest.raises(UnreadableFileError, match=r"x\.jsonl: line 4: is not JSON, or is cut off"):
-        next(lines)
+        list(json_lines(written(tmp_path / "x.jsonl", text + '{"a": \n')))
 
 
 def test_a_line_that_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,9 +310,6 @@ def test_json_lines_reads_what_json_reads(tmp_path: Path) -> None:
         '{"a": 1e400}',
         '{"a": "\\ud800"}',
         '{"a": 1, "a": 2}',
-        "12",
-        '"x"',
-        "null",
     ]
     texts += ['{"a": 123456789012345678901234567890}', '{"a": -0.0, "b": 0.1234567890123456789}', '{"ä": "ö\\u2028"}']
     path = tmp_path / "x.jsonl"
@@ -321,10 +321,13 @@ def test_json_lines_reads_what_json_reads(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_json_lines_in_any_encoding_and_with_any_ends(tmp_path: Path, end: str, encoding: str) -> None:
     path = tmp_path / "x.jsonl"
-    path.write_bytes(end.join(['{"a": 1}', "", '{"a": ', '"é"', ""]).encode(encoding))
+    path.write_bytes(end.join(['{"a": 1}', "", '{"a": ', '{"b": "é"}', "4", ""]).encode(encoding))
     wrong: list[str] = []
-    assert list(json_lines(path, wrong.append)) == [(1, {"a": 1}), (4, "é")]
-    assert [message.partition(": ")[0] for message in wrong] == ["line 3"]
+    assert list(json_lines(path, wrong.append)) == [(1, {"a": 1}), (4, {"b": "é"})]
+    assert [message.partition(": ")[0] for message in wrong] == [
+        "line 3",
+        "line 5 is not a JSON object; every line must be one record",
+    ]
 
 
 def test_a_line_in_another_encoding_is_refused(tmp_path: Path) -> None:
@@ -408,12 +411,13 @@ def test_objects_take_no_more_than_is_counted_for_them(element: str, packed: str
 
 def test_packed_json_whose_objects_take_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_LONG_CHARS", 100_000)
+    monkeypatch.setattr(typed_records, "_BLOCK_BYTES", 50_000)
     monkeypatch.setenv("EVALSTATS_MAX_MEMORY", "64M")
     rows = "[" + ",".join(['{"":0}'] * 300_000) + "]"
     refused = r"\.gz: one JSON value of .* or more takes more in memory than 64 MiB; write it as JSON Lines, .*=256M$"
     document, lines = tmp_path / "x.json.gz", tmp_path / "x.jsonl.gz"
     document.write_bytes(gzip.compress(f'{{"rows": [[1], {rows}]}}'.encode()))
-    lines.write_bytes(gzip.compress(f"[1]\n{rows}\n".encode()))
+    lines.write_bytes(gzip.compress(f'{{"a": [1]}}\n{{"a": {rows}}}\n'.encode()))
     with pytest.raises(UnreadableFileError, match=refused):
         load_json(document)
     with pytest.raises(UnreadableFileError, match=refused):
