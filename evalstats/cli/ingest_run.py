@@ -17,11 +17,10 @@ from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import plan
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import unnamed_benchmarks
-from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.record import record
 from evalstats.schema.anonymize import Account, Anonymizer, together
 from evalstats.schema.columns import TableName
-from evalstats.schema.data import Problem
+from evalstats.schema.data import UNNAMED, Problem
 from evalstats.store.key_file import is_open_to_others, key_from_text, new_key, read_or_make_key
 from evalstats.store.manifest import Manifest, RunEntry, Shelf, SourceOrigin, is_store
 from evalstats.store.write import MAX_PROBLEMS, Committed, SourceWriter, held_already, make_store, nothing_left
@@ -244,7 +243,7 @@ def _stored_paths(store: str | Path) -> list[Path]:
 def _is_unnamed(report: SourceReport) -> bool:
     """Whether a table was added that counts as the one benchmark of all tables that name none."""
     added = report.status == "loaded" and report.loader == TABLE.name
-    return added and any(run.benchmark == DEFAULT_BENCHMARK for run in report.runs)
+    return added and any(run.benchmark == UNNAMED for run in report.runs)
 
 
 def _plain_sources(shelf: Shelf) -> list[Problem]:

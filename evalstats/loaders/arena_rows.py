@@ -44,7 +44,6 @@ from evalstats.loaders.values import (
     as_list,
     as_number,
     as_text,
-    as_whole,
     dicts,
     digests_of,
     units_of_times,
@@ -135,6 +134,8 @@ _STANDARD = frozenset(column_names("comparisons"))
 _LEVELS = {column.name: column.levels for column in COMPARISONS if column.name in {"strength", "order"}}
 _STRUCTURES = (METADATA, "category_tag", "dedup_tag", "occupational_tags")
 _WHOLE = r"^(?:0|-?[1-9]\d{0,14})$"
+# Numbers as programs write them.
+_WRITTEN = r"^-?(?:0|[1-9]\d{0,15})(?:\.(?:0|\d{0,17}[1-9]))?(?:e[-+]\d{2,3})?$"
 _LARGEST = 2.0**63  # for a whole number of 64 bits
 
 
@@ -422,16 +423,6 @@ def _plain(cells: pl.Series) -> pl.Series:
     present = cells.drop_nulls()
     if present.is_in(["True", "False"]).all():
         return cells == "True"
-    whole = present.str.contains(_WHOLE)
-    if whole.all():
+    if present.str.contains(_WHOLE).all():
         return cells.cast(pl.Int64)
-    number = present.cast(pl.Float64, strict=False)
-    written = whole | ((number.cast(pl.String) == present) & number.is_finite()).fill_null(value=False)
-    if all(text not in {"True", "False"} and _is_number(text) for text in present.filter(~written)):
-        return cells.cast(pl.Float64)
-    return cells
-
-
-def _is_number(text: str) -> bool:
-    """Whether a text is what Python writes for the number that it holds."""
-    return any(str(number) == text for number in (as_whole(text), as_number(text)))
+    return cells.cast(pl.Float64) if present.str.contains(_WRITTEN).all() else cells

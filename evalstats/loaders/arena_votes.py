@@ -4,7 +4,7 @@ Events of K answers have a form that is assumed (docs/assumed-formats.md): no ar
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final
@@ -34,7 +34,7 @@ from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, Shape, 
 from evalstats.loaders.blocks import SkippedRows, open_table, own_name
 from evalstats.loaders.bound_columns import surveyed
 from evalstats.loaders.column_map import ColumnMap, column_named
-from evalstats.loaders.expressions import MORE, expression_in
+from evalstats.loaders.expressions import MORE, Expression, expression_in
 from evalstats.loaders.format import RECORDS, TABLE, Sign, surest
 from evalstats.loaders.roles import words_of
 from evalstats.loaders.rows import MOST_KEYS, GroupCounter
@@ -256,7 +256,8 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
         table = open_table(head, map_.rows, deep=map_.paths)
         names = frozenset(map(own_name, surveyed(table)[0].columns)) - (TEXTS - ANSWERS)
     rename: dict[str, str] = {}
-    scores = _scores_of_sides(map_, names)
+    # The winner may be the side with more (`winner=score_a>score_b`).
+    scores = expression_in(map_.columns.get("winner", ("",))[0], names, (MORE,))
     for name, sources in map_.columns.items():
         if name == "winner" and scores:
             continue
@@ -296,32 +297,22 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
             numbers = pl.int_range(number, number + block.height, eager=True)
             block = block.with_columns(places.alias(PLACE), numbers.alias(NUMBER))
             number += block.height
-            made = _made(block, [rename.get(name, name) for name in scores or ()])
+            made = _made(block, scores, rename)
             block = block.with_columns(*(pl.lit(value).alias(name) for name, value in constants.items()), **made)
             yield from _pairs(block) if is_event(found) else [block]
 
     return VoteFile(names=found, blocks=blocks, left_out=left_out)
 
 
-def _made(block: pl.DataFrame, scores: Sequence[str]) -> dict[str, pl.Series]:
+def _made(block: pl.DataFrame, scores: Expression | None, rename: Mapping[str, str]) -> dict[str, pl.Series]:
     """Return the winner where the side with the higher score won, and the sides where a vote says who won and who lost."""
-    if "loser" in block.columns and "model_a" not in block.columns:
-        return sides_of(
-            *(texts(block[name]) if name in block.columns else nothing(block) for name in ("winner", "loser"))
-        )
-    if not scores:
-        return {}
-    of_a, of_b = (texts(block[name]).cast(pl.Float64, strict=False) for name in scores)
-    sides = [(of_a > of_b, "model_a"), (of_a < of_b, "model_b"), (of_a == of_b, "tie")]
-    winner = pl.coalesce(*(pl.when(won).then(pl.lit(side)) for won, side in sides))
-    return {"winner": pl.select(winner).to_series()}
-
-
-def _scores_of_sides(map_: ColumnMap, names: frozenset[str]) -> tuple[str, str] | None:
-    """Return the columns with a score of either side where the winner is the one with more (`winner=score_a>score_b`)."""
-    (source, *_) = map_.columns.get("winner", ("",))
-    more = expression_in(source, names, (MORE,))
-    return None if more is None else (more.first, more.second)
+    of_sides = () if scores is None else (scores.first, scores.second)
+    names = [rename.get(name, name) for name in of_sides] or ["winner", "loser"]
+    columns = (column(block, name) for name in names)
+    first, second = (nothing(block) if cells is None else texts(cells) for cells in columns)
+    if scores is not None:
+        return {"winner": scores.cells(first, second)}
+    return sides_of(first, second) if "loser" in block.columns and "model_a" not in block.columns else {}
 
 
 def mapped_arena(arena: Arena, map_: ColumnMap) -> Arena:

@@ -2,7 +2,7 @@
 
 Such a score stands in a column of its own, called as it is written. A share is written as a cell that holds one (`3/5`), and its
 second column says how many trials stand behind each row: those of the item, or, where no column names items, an item each.
-Which of two scores is higher (`score_a>score_b`) says who won a vote, and is read where votes are.
+Which of two scores is higher (`score_a>score_b`) says who won a vote.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -44,6 +44,8 @@ class Expression(msgspec.Struct, frozen=True):
         """Return what the score's cell holds where the columns' cells hold these; None where one of them is empty.
 
         >>> equal, share = Expression("pred", "==", "gold"), Expression("passed", "/", "total")
+        >>> Expression("score_a", ">", "score_b").value(0.2, "0.5")
+        'model_b'
         >>> equal.value(" yes", "yes"), equal.value("1.0", "1"), equal.value("Yes", "no"), equal.value("", "no")
         ('1', '1', '0', None)
         >>> share.value(3, 5), share.value("3", None)
@@ -54,8 +56,16 @@ class Expression(msgspec.Struct, frozen=True):
             return None
         if self.sign == _OF:
             return _OF.join(texts)
-        numbers = [as_number(text) for text in texts]
-        return str(int(texts[0] == texts[1] or (numbers[0] is not None and numbers[0] == numbers[1])))
+        one, other = map(as_number, texts)
+        if self.sign == MORE:
+            return None if one is None or other is None else "tie" if one == other else f"model_{'ab'[one < other]}"
+        return str(int(texts[0] == texts[1] or (one is not None and one == other)))
+
+    def cells(self, first: pl.Series, second: pl.Series) -> pl.Series:
+        """Return the score's column from those of the two."""
+        pairs = pl.DataFrame([first.alias("first"), second.alias("second")])
+        places, codes = coded(pairs)
+        return pl.Series([self.value(*pair) for pair in pairs[places].iter_rows()], dtype=pl.String).gather(codes)
 
 
 def expression_in(source: str, columns: Collection[str], signs: Iterable[str] = (_EQUAL, _OF)) -> Expression | None:
@@ -195,10 +205,8 @@ def computed(
         for block in blocks:
             frame = block.frame
             for name, each in found.items():
-                pairs = pl.DataFrame([block.cells(each.first).alias("first"), block.cells(each.second).alias("second")])
-                first, codes = coded(pairs)
-                cells = [each.value(*pair) for pair in pairs[first].iter_rows()]
-                frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String).gather(codes))
+                cells = each.cells(block.cells(each.first), block.cells(each.second))
+                frame = frame.with_columns(cells.alias(name))
             if alone and not by_item:
                 frame = frame.with_columns(block.cells(found[alone].second).alias("n_trials"))
             made = replace(block, frame=frame, texts=block.texts.union(found))

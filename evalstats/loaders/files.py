@@ -492,7 +492,7 @@ def encoding_message(where: str, error: UnicodeDecodeError) -> str:
 
 
 class JsonStream:
-    """A JSON document read through a window that holds one element at a time."""
+    """A JSON document read through a window that holds one element at a time; `named` is the member that was begun last."""
 
     # raw_decode reports errors near the end of a cut-off window; only errors well inside it are faults of the file.
     _TAIL = 64
@@ -506,6 +506,12 @@ class JsonStream:
         self._gone = 0
         self._ended = False
         self._decoder = json.JSONDecoder()
+        self.named = ""
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether nothing is left of it."""
+        return self._peek() == ""
 
     def document(self, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem | JsonMember]:
         """Yield the document's members, and the elements of the named arrays."""
@@ -530,8 +536,8 @@ class JsonStream:
             key = self._value()
             if not isinstance(key, str):
                 raise self._fault("has a member without a name")
+            self.named = name = f"{inside}{key}"
             self._expect(":")
-            name = f"{inside}{key}"
             if name in arrays and self._peek() == "[":
                 yield from self._elements(name)
             elif self._peek() == "{" and any(array.startswith(f"{name}.") for array in arrays):
@@ -540,6 +546,7 @@ class JsonStream:
                 yield JsonMember(member=name, value=self._value())
             if self._expect(",}") == "}":
                 return
+            self.named = ""
 
     def _elements(self, member: str) -> Iterator[JsonItem]:
         self._at += 1
@@ -635,33 +642,15 @@ def partial_object(text: str) -> tuple[dict[str, object], tuple[str, ...]]:
 
     Returns the members that are whole, and the names of all members seen (the last may be cut off).
     """
-    decoder = json.JSONDecoder()
+    stream = JsonStream(io.StringIO(text).read, Path())
     whole: dict[str, object] = {}
-    names: list[str] = []
-
-    def skip(at: int) -> int:
-        match = _SPACE.match(text, at)
-        return match.end() if match else at
-
-    at = skip(0)
-    if text[at : at + 1] != "{":
-        return whole, ()
-    at = skip(at + 1)
+    names: dict[str, None] = {}
     try:
-        while text[at : at + 1] == '"':
-            key, at = decoder.raw_decode(text, at)
-            names.append(key)
-            at = skip(at)
-            if text[at : at + 1] != ":":
-                break
-            value, at = decoder.raw_decode(text, skip(at + 1))
-            if at >= len(text) and not isinstance(value, str | list | dict):
-                break
-            whole[key] = value
-            at = skip(at)
-            if text[at : at + 1] != ",":
-                break
-            at = skip(at + 1)
-    except (ValueError, RecursionError):
-        pass
-    return whole, tuple(names)
+        for each in stream.document() if text.lstrip()[:1] == "{" else ():
+            whole[each.member] = each.value
+    except UnreadableFileError:
+        names = dict.fromkeys([*whole, *filter(None, [stream.named])])
+        # A number or a word may go on behind the end.
+        if stream.is_at_end and not isinstance(whole.get(stream.named), str | list | dict):
+            whole.pop(stream.named, None)
+    return whole, (*(names or whole),)

@@ -18,7 +18,7 @@ import msgspec
 from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import plain_name
-from evalstats.loaders.files import JsonMember, iter_json
+from evalstats.loaders.files import load_json
 from evalstats.loaders.rows import Row
 from evalstats.loaders.values import (
     as_amount,
@@ -441,15 +441,9 @@ class LightevalResults(Results):
 
 def read_results(path: Path) -> Results:
     """Read a results file."""
-    members: dict[str, object] = {}
-    embedded: dict[str, object] = {}
-    for part in iter_json(path):
-        if not isinstance(part, JsonMember):
-            raise UnreadableFileError(f"{path}: is a list; a results file of lm-eval is one JSON object")
-        if part.member == "samples":
-            embedded = as_dict(part.value)
-        elif part.member not in _DROPPED:
-            members[part.member] = part.value
+    held = as_dict(load_json(path))
+    embedded = as_dict(held.pop("samples", None))
+    members = {name: value for name, value in held.items() if name not in _DROPPED}
     if not isinstance(members.get("results"), dict):
         found = comma_list(members, 8)
         raise UnreadableFileError(

@@ -39,10 +39,9 @@ from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
 from evalstats.loaders.sheets import holds_sheets
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, contents_of, fault_of, names_alike, unnamed_benchmarks
-from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.regular import part_of
 from evalstats.schema.columns import TableName
-from evalstats.schema.data import EvalData, Problem, combine, same_votes, with_distinct_names
+from evalstats.schema.data import UNNAMED, EvalData, Problem, combine, same_votes, with_distinct_names
 from evalstats.schema.memory import HeldOnce, InStep, limit_of, too_much
 from evalstats.schema.tables import check_key, concat_tables, is_constant
 
@@ -644,7 +643,7 @@ def read(
 
 def _doubts_of_tables(runs: pl.DataFrame, sources: Sequence[Source]) -> Iterator[Problem]:
     """Yield what a reader should know of the runs of tables: benchmarks without a name, and names of models that are alike."""
-    unnamed = runs.filter(benchmark=DEFAULT_BENCHMARK)["source"].unique(maintain_order=True)
+    unnamed = runs.filter(benchmark=UNNAMED)["source"].unique(maintain_order=True)
     named = sum("benchmark" in source.given for source in sources)
     if len(unnamed) and (named or (len(unnamed) > 1 and not any(source.given for source in sources))):
         yield unnamed_benchmarks(unnamed.to_list(), named)

@@ -47,8 +47,6 @@ from evalstats.schema.data import UNNAMED
 from evalstats.schema.metrics import says_percent
 from evalstats.schema.tables import coded, is_constant, levels_of
 
-# One name for every table that does not name its benchmark, so that two files compared with each other pair up.
-DEFAULT_BENCHMARK = UNNAMED
 # What scores are called where the columns that hold them are called like models.
 DEFAULT_METRIC = "score"
 _SHOWN = 3
@@ -399,7 +397,7 @@ class Tidier:
         frame = pl.DataFrame([series.alias(name) for name, series in columns.items()])
         if self.map_.across == "model":
             frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias("model"))
-        defaults = {"system": pl.col("model"), "benchmark": pl.lit(DEFAULT_BENCHMARK), "task": "", "variant": ""}
+        defaults = {"system": pl.col("model"), "benchmark": pl.lit(UNNAMED), "task": "", "variant": ""}
         frame = frame.with_columns(
             (default if isinstance(default, pl.Expr) else pl.lit(default)).alias(name)
             for name, default in defaults.items()

@@ -360,7 +360,7 @@ def test_a_results_file_given_alone_is_read_with_the_samples_beside_it(tmp_path:
     assert [each.name for each in source.companions] == [f"samples_t_{STAMP}.jsonl"]
     assert "its samples lie beside it (1 file) and are read too" in str(told)
     path.write_text(path.read_text("utf-8")[:-9], "utf-8")
-    with pytest.raises(InputError, match=r"could be read: \S+: is not valid JSON"):
+    with pytest.raises(InputError, match=r"could be read: \S+: is not JSON, or is cut off"):
         read(path)
 
 
