@@ -2,11 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import chain
-from operator import itemgetter
-from types import NoneType
 from typing import Final
 
 import msgspec
@@ -18,7 +14,7 @@ from evalstats.loaders.base import Head, Source
 from evalstats.loaders.blocks import TableBlock, delimited_blocks, own_name
 from evalstats.loaders.files import BadRow
 from evalstats.loaders.parquet_sizes import parquet_frames
-from evalstats.loaders.record_columns import series
+from evalstats.loaders.record_columns import RecordBlock, members_of, series
 from evalstats.loaders.rows import told
 from evalstats.loaders.typed_records import PlainRecords
 from evalstats.loaders.values import as_text, text_of
@@ -100,24 +96,12 @@ def frame_of(records: Sequence[Mapping[str, object]]) -> pl.DataFrame:
     >>> found["a"].to_list(), found["b"].to_list()
     ([1, 2], ['x', [1]])
     """
-    names = dict.fromkeys(chain.from_iterable(records))
-    kept = {name: as_text(name) or "" for name in names if name not in _UNREAD}
-    return pl.DataFrame({own: _column(_values(records, name)) for name, own in kept.items()})
-
-
-def _values(records: Sequence[Mapping[str, object]], name: str) -> list[object]:
-    try:
-        return [*map(itemgetter(name), records)]  # which takes half of what asking each record does
-    except KeyError:
-        return [record.get(name) for record in records]
+    kept = {as_text(name) or "": name for name in members_of(records) if name not in _UNREAD}
+    return pl.DataFrame({own: _column(values) for own, values in RecordBlock(records).named(kept, None)})
 
 
 def _column(values: list[object]) -> pl.Series:
-    kinds = {*map(type, values)}
-    if kinds <= {str, NoneType}:  # Polars tries lists within lists at the cost of all that they may hold
-        with suppress(UnicodeEncodeError):
-            return pl.Series(values, dtype=pl.String)
-    nests = not kinds.isdisjoint({dict, list, VoteOutcome})
+    nests = not {*map(type, values)}.isdisjoint({dict, list, VoteOutcome})
     return pl.Series(values, dtype=pl.Object) if nests else series(values)
 
 

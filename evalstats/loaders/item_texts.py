@@ -13,15 +13,14 @@ from typing import Final, cast
 
 from evalstats.errors import InputError, Option
 from evalstats.grammar import comma_list, plural
-from evalstats.loaders.base import Head, Loader, SingleFileLoader, Source, read_head, readable_name
+from evalstats.loaders.base import Loader, SingleFileLoader, Source, read_head, readable_name
 from evalstats.loaders.blocks import oriented, rows_at
-from evalstats.loaders.delimited import iter_cells
 from evalstats.loaders.files import cell_value, load_json
 from evalstats.loaders.inspect_log import is_archive, open_archive
 from evalstats.loaders.registry import plan, sniffed
 from evalstats.loaders.rows import Row
 from evalstats.loaders.table import LOADER as TABLE
-from evalstats.loaders.typed_records import PlainRecords, parquet_records
+from evalstats.loaders.typed_records import PlainRecords
 from evalstats.loaders.values import as_dict, as_list, as_text, dicts, json_text
 from evalstats.regular import digest_of
 from evalstats.schema.columns import USUAL_TEXTS, plain
@@ -100,7 +99,9 @@ def _records(source: Source, locators: Collection[str]) -> Iterator[tuple[str, R
                 numbered.setdefault(int(match[1]), []).append((match[2], locator))
             else:
                 inside[place] = locator
-        for number, value in islice(_numbered(read_head(path)), 1 + max(numbered)) if numbered else ():
+        # What is no record was told when they were read.
+        rows = PlainRecords(path, lambda _: None).numbered() if numbered else ()
+        for number, value in islice(rows, 1 + max(numbered, default=0)):
             for rest, locator in numbered.get(number, ()):
                 yield from _followed(value, rest, locator)
         if inside and is_archive(path):
@@ -115,8 +116,8 @@ def _records(source: Source, locators: Collection[str]) -> Iterator[tuple[str, R
 
 
 def _document(path: Path) -> object:
-    head = read_head(path)
-    return [value for _, value in _numbered(head)] if head.shape == "lines" else load_json(path)
+    is_lines = read_head(path).shape == "lines"
+    return [value for _, value in PlainRecords(path, lambda _: None).numbered()] if is_lines else load_json(path)
 
 
 def _in_rows(document: object, place: str, locator: str) -> Iterator[tuple[str, Row]]:
@@ -128,19 +129,6 @@ def _in_rows(document: object, place: str, locator: str) -> Iterator[tuple[str, 
         yield from ((locator, row) for row in islice(rows, int(match[2]), int(match[2]) + 1))
     except InputError:  # there are no rows at such a path
         return
-
-
-def _numbered(head: Head) -> Iterator[tuple[int, object]]:
-    """Yield the lines or rows of a file with their numbers."""
-    if head.shape == "parquet":
-        yield from parquet_records(head.path)
-    elif head.shape == "text":
-        rows = iter_cells(head.path, head.delimiter)
-        header = next(rows, (0, list[str]()))[1]
-        for line, cells in rows:
-            yield line, dict(zip(header, cells, strict=False))
-    else:
-        yield from PlainRecords(head.path, lambda _: None).numbered()  # what is no record was told when they were read
 
 
 def _followed(value: object, place: str, locator: str) -> Iterator[tuple[str, Row]]:

@@ -53,7 +53,7 @@ FIXED_KEYS: Final = frozenset(
     }
 )  # fmt: skip
 # Of these what is read; documents and requests are passed over.
-_NO_FIELD: Final = re.compile(r'["\\\x00-\x1f]')  # in the name of a field of a typed record
+_NO_FIELD: Final = re.compile(r'["\\\x00-\x1f .|?*#]')  # in the name of a field of a typed record
 USED: Final = ("doc_id", "doc_hash", "prompt_hash", "filter", "metrics", "resps")
 LOG_LIKELIHOOD: Final = "loglikelihood"
 _HASH_SHOWN: Final = 16
@@ -379,38 +379,24 @@ class _Samples(TypedRecords[Any]):
 def _outcomes(path: Path, source: Source, reader: LmEvalSamples) -> Iterator[Frame]:
     """Yield the outcomes of a file; a place in one that stands beside the results is named with that file.
 
-    Samples are decoded with the metrics that the first of them lists. From where one lists others, or none as in older files,
-    and where no field may be called so, they are read whole.
+    Samples are decoded with the metrics that they list: these are asked first. Where some list none, as in older files, and where
+    no field may be called so, they are read whole.
     """
     head = read_head(path)
     if head.shape == "empty":  # as a run leaves it that was stopped
         return
     beside = "" if path == source.path else readable_name(path.name) + " " * (head.shape != "array")
-    first = head.members.get("metrics")
-    if first is None:  # it is behind a long document, or in a column
-        blocks = _Samples(Source(path=path), record_of(["metrics"], []), at=(".",)).blocks()
-        first = next((RecordBlock(block).at("metrics")[0] for block in blocks), None)
-    listed, n_read = _texts_in(first), 0
-    typed = bool(listed) and not any(map(_NO_FIELD.search, listed))
-    for whole in (False, True) if typed else (True,):
-        record = dict[str, Any] if whole else record_of(USED, listed)
-        records = _Samples(Source(path=path), record, at=(".",), called="samples")
-        n_before = n_read
-        for samples in records.blocks():
-            passed, n_before = min(n_before, len(samples)), max(n_before - len(samples), 0)
-            if passed == len(samples):
-                continue
-            every = RecordBlock(samples).at("metrics")
-            fits = every.count(first) == len(every) or (
-                {*chain.from_iterable(map(_texts_in, every))} <= {*listed} and {*map(type, every)} == {list}
-            )
-            if not (whole or fits):
-                break
-            n_read += len(samples)
-            frame = reader.frame(samples[passed:], records.locators[passed:], path, beside)
-            yield Frame(table="outcomes", frame=frame)
-        else:
-            return
+    lists = _Samples(Source(path=path), record_of(["metrics"], []), at=(".",))
+    listed, whole = dict[str, None](), False
+    for block in lists.blocks():
+        every = RecordBlock(block).at("metrics")
+        whole = whole or {*map(type, every)} != {list}
+        listed.update(dict.fromkeys(chain.from_iterable(map(_texts_in, every))))
+    whole = whole or not listed or any(map(_NO_FIELD.search, listed))
+    record = dict[str, Any] if whole else record_of(USED, [f"{name}?" for name in listed])
+    records = _Samples(Source(path=path), record, at=(".",), called="samples")
+    for samples in records.blocks():
+        yield Frame(table="outcomes", frame=reader.frame(samples, records.locators, path, beside))
 
 
 def _embedded(path: Path, listed: object, reader: LmEvalSamples, task: str) -> Iterator[Frame]:

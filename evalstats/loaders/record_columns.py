@@ -497,13 +497,13 @@ class RecordBlock:
         )
         return places.select(pl.format(f"{{}}{member}[{{}}]", "of", "trial")).to_series()
 
-    def named(self, members: Mapping[str, str]) -> Iterator[tuple[str, list[object]]]:
+    def named(self, members: Mapping[str, str], absent: object = UNSET) -> Iterator[tuple[str, list[object]]]:
         """Yield each metric with the values of a member, whose name may hold anything."""
         for metric, name in members.items():
             if self._turned is None:
-                yield metric, _members(self.records, name, UNSET)
+                yield metric, _members(self.records, name, absent)
             else:
-                yield metric, self._turned.get(name) or [UNSET] * len(self.records)
+                yield metric, self._turned.get(name) or [absent] * len(self.records)
 
     def scores(self, declared: Mapping[str, str]) -> Iterator[tuple[str, list[object]]]:
         """Yield each metric with its values, which are UNSET where a row has none: with `?` behind a path it may be absent.

@@ -481,15 +481,11 @@ def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
         name = _VOTES
     elif name is None and "item" not in named:
         return None  # files of votes and published scores say themselves that they are; all others are tables
-    if name in {None, TABLE.name}:
-        return TableLoader(column_map)
-    named = loader_named(str(name))
+    named = loader_named(name or TABLE.name)
     if isinstance(named, Remappable):
         return named.with_columns(column_map)
     others = ", ".join(loader.name for loader in loaders() if isinstance(loader, Remappable))
-    raise InputError(
-        f"columns can be mapped in a plain table ({TABLE.name}) and in {others}, not in {name!r}; leave one of the two out"
-    )
+    raise InputError(f"columns can be mapped in the formats {others}, not in {name!r}; leave one of the two out")
 
 
 def _detected(path: Path, column_map: ColumnMap | None, table: TableLoader) -> tuple[Loader, Match | None, list[str]]:

@@ -67,6 +67,10 @@ class TableLoader(SingleFileLoader):
         """Return how many outcomes of a source it has told apart itself."""
         return tidy.MOST_KEYS
 
+    def with_columns(self, column_map: ColumnMap) -> "TableLoader":
+        """Return a loader that finds the columns by the map."""
+        return TableLoader(column_map)
+
     def sniff(self, head: Head) -> Match | None:
         """Recognise a table whose item and score are found; any loader of a known format is surer."""
         known = found_in(head, ColumnMap(), self.asked)

@@ -429,7 +429,7 @@ class TypedRecords(Generic[R]):
 
 
 class PlainRecords(TypedRecords[dict[str, Any]]):
-    """The objects of a file of JSON as they are, each with its number.
+    """The objects of a file of JSON, or the rows of a table, as they are, each with its number.
 
     What is wrong with one is given to `bad`; without that it is raised.
     """
@@ -444,7 +444,7 @@ class PlainRecords(TypedRecords[dict[str, Any]]):
         return pl.Series(self._places, dtype=pl.Int64, strict=False)
 
     def numbered(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the records one by one: with their lines from 1, or with their places in a list from 0."""
+        """Yield the records one by one: with their lines from 1, or with their places in a list or their rows from 0."""
         for block in self.blocks():
             yield from zip(self.numbers, block, strict=True)
 
@@ -453,7 +453,8 @@ class PlainRecords(TypedRecords[dict[str, Any]]):
         place, kind = locator or self.locator, "line must be one record"
         if self.head.shape == "array":
             place, kind = f"record {place.strip('[]')} (counted from 0)", "element must be one"
-        problem = self.fault if why == _NO_JSON else f"{place} is not a JSON object; every {kind}"
+        problem = f"{place}: {why}" if self.head.shape == "text" else f"{place} is not a JSON object; every {kind}"
+        problem = self.fault if why == _NO_JSON else problem
         if self._bad is None:
             raise UnreadableFileError(f"{self.path}: {problem}")
         self._bad(problem)

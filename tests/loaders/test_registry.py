@@ -224,7 +224,7 @@ def test_a_column_map_goes_with_no_other_format(tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text(TABLE)
     with pytest.raises(
         InputError,
-        match=r"in a plain table \(table\) and in arena-votes, score-table, not in 'lm-eval'",
+        match=r"in the formats arena-votes, score-table, table, not in 'lm-eval'",
     ):
         plan([tmp_path], format="lm-eval", column_map=ColumnMap())
 
