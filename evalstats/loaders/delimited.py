@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.files import BadRow, bounded_lines, encoding_message, open_bytes, open_text
+from evalstats.loaders.files import BadRow, bounded_lines, open_bytes, open_text
 
 MAX_CELL_CHARS = 64 << 20
 _CELL_CHARS = 16
@@ -119,8 +119,6 @@ def iter_frames(
                     yield _stripped(made), held
         except csv.Error as error:
             raise UnreadableFileError(_fault(path, line, error)) from error
-        except UnicodeDecodeError as error:
-            raise UnreadableFileError(encoding_message(str(path), error)) from error
 
 
 def _reader(lines: Iterable[str], delimiter: str):
@@ -238,5 +236,3 @@ def iter_cells(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 line = reader.line_num + 1
         except csv.Error as error:
             raise UnreadableFileError(_fault(path, line, error)) from error
-        except UnicodeDecodeError as error:
-            raise UnreadableFileError(encoding_message(str(path), error)) from error

@@ -135,6 +135,8 @@ def _bounded(unpacked: BinaryIO, path: Path) -> BinaryIO:
 def open_bytes(path: Path, *, titled: bool = False) -> Generator[BinaryIO]:
     """Open a file for reading, unpacking gzip and Zstandard (told by their first bytes, not by the name).
 
+    Decoding is strict: of a wrong byte, whoever decodes what is read here is told with the name of the file.
+
     Text in UTF-16, which a byte-order mark tells, is read as UTF-8, and no mark is part of a text. A file `*.zip` that holds a
     single file is that file. Formats that are archives themselves (Inspect's .eval) stay closed. A JSON document that was
     written as a text of JSON, as Google ADK does, is what the text holds; a spreadsheet and a table of Markdown are delimited
@@ -144,7 +146,7 @@ def open_bytes(path: Path, *, titled: bool = False) -> Generator[BinaryIO]:
         raw = open_regular(path)
     except OSError as error:
         raise UnreadableFileError(f"{path}: cannot be opened ({error.strerror or error})") from error
-    with raw:
+    with raw, _decoding(path):
         magic = raw.read(4)
         raw.seek(0)
         if magic[:2] == _GZIP:
@@ -162,25 +164,26 @@ def open_bytes(path: Path, *, titled: bool = False) -> Generator[BinaryIO]:
             elif is_sheet(raw):
                 yield _in_memory(sheet_as_text(path))
             else:
-                yield _text_of(raw, path, titled=titled)
+                yield _text_of(raw, titled=titled)
             return
         with _bounded(unpacked, path) as stream:
-            yield _text_of(stream, path, titled=titled)
+            yield _text_of(stream, titled=titled)
 
 
-def _text_of(stream: BinaryIO, path: Path, *, titled: bool) -> BinaryIO:
+@contextmanager
+def _decoding(path: Path) -> Generator[None]:
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise UnreadableFileError(encoding_message(str(path), error)) from error
+
+
+def _text_of(stream: BinaryIO, *, titled: bool) -> BinaryIO:
     """Return text as UTF-8, without a mark and, unless `titled`, without what stands above a table."""
     start = cast("io.BufferedReader", stream).peek(4)
     if start.startswith(_UTF_16_MARKS):
         text = io.TextIOWrapper(stream, encoding="utf-16", errors="strict", newline="")
-
-        def give(size: int) -> bytes:
-            try:
-                return text.read(size // 4).encode()  # a character takes up to four bytes
-            except UnicodeDecodeError as error:
-                raise UnreadableFileError(encoding_message(str(path), error)) from error
-
-        stream = _stream(give, stream)
+        stream = _stream(lambda size: text.read(size // 4).encode(), stream)  # a character takes up to four bytes
     elif start.startswith(_UTF_8_MARK):
         stream.read(len(_UTF_8_MARK))
     return stream if titled else _without_title(stream)
@@ -309,11 +312,7 @@ def _only_member(path: Path, raw: BinaryIO) -> BinaryIO | None:
 
 @contextmanager
 def open_text(path: Path) -> Generator[io.TextIOBase]:
-    """Open a file as text.
-
-    Decoding is strict: a wrong byte raises `UnicodeDecodeError`, which the readers below turn into
-    `UnreadableFileError`.
-    """
+    """Open a file as text."""
     with open_bytes(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", errors="strict", newline="")
         yield text
@@ -613,10 +612,7 @@ class JsonStream:
             )
         check_objects(self._window, self._path)
         held = len(self._window)
-        try:
-            more = self._read(max(_CHUNK, 3 * held if held < _LONG_CHARS else held // 2))
-        except UnicodeDecodeError as error:
-            raise UnreadableFileError(encoding_message(self._name, error)) from error
+        more = self._read(max(_CHUNK, 3 * held if held < _LONG_CHARS else held // 2))
         self._ended = not more
         self._window += more
 

@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from evalstats.errors import UnreadableFileError
 from evalstats.grammar import comma_list
 from evalstats.loaders.base import Head, Source
-from evalstats.loaders.files import bounded_lines, encoding_message, open_text
+from evalstats.loaders.files import bounded_lines, open_text
 from evalstats.loaders.format import Sign
 from evalstats.loaders.published_format import PublishedFormat
 from evalstats.loaders.published_numbers import PublishedRows
@@ -65,25 +64,22 @@ def _runs(source: Source, odd: list[int]) -> Iterator[Run]:
     left: int | None = None  # the column of the list's dashes
     inside: int | None = None  # the column of a run's names
     with open_text(source.path) as stream:
-        try:
-            for number, line in enumerate(bounded_lines(stream.readline, str(source.path)), start=1):
-                text = line.strip()
-                if not text or text.startswith("#") or text in {"---", "..."}:
-                    continue
-                found = _ENTRY.fullmatch(text)
-                column = len(line) - len(line.lstrip())
-                if found is not None and found["dash"] and column == (left if left is not None else column):
-                    if run:
-                        yield run
-                    left, inside, run = column, None, {}
-                elif found is None or found["dash"] or not run or column <= (left or 0) or column != (inside or column):
-                    odd.append(number)
-                    continue
-                else:
-                    inside = column
-                run[found["name"]] = _plain(found["value"] or "")
-        except UnicodeDecodeError as error:
-            raise UnreadableFileError(encoding_message(str(source.path), error)) from error
+        for number, line in enumerate(bounded_lines(stream.readline, str(source.path)), start=1):
+            text = line.strip()
+            if not text or text.startswith("#") or text in {"---", "..."}:
+                continue
+            found = _ENTRY.fullmatch(text)
+            column = len(line) - len(line.lstrip())
+            if found is not None and found["dash"] and column == (left if left is not None else column):
+                if run:
+                    yield run
+                left, inside, run = column, None, {}
+            elif found is None or found["dash"] or not run or column <= (left or 0) or column != (inside or column):
+                odd.append(number)
+                continue
+            else:
+                inside = column
+            run[found["name"]] = _plain(found["value"] or "")
     if run:
         yield run
 
