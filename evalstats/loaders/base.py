@@ -24,7 +24,7 @@ from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import HEAD_BYTES, open_bytes, partial_object
 from evalstats.loaders.values import as_text
 from evalstats.regular import digest_of, open_regular, part_of
-from evalstats.schema.columns import TableName
+from evalstats.schema.columns import STATUSES, TableName
 from evalstats.schema.data import Problem, Severity
 from evalstats.schema.tables import check_table, combinations_in, frame_from_rows
 
@@ -406,14 +406,16 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
             elif part.table == "runs":
                 runs.extend(part.rows if isinstance(part, Rows) else part.frame.to_dicts())
             elif (frame := _checked(part)).height:
-                _count_statuses(frame, counts)
+                count_statuses(frame, counts)
                 yield part.table, frame
         if getattr(loader, "restores", False):  # tables of ours, whose runs say themselves where they come from
             yield "runs", frame_from_rows(runs, "runs")
             return
         if not runs:
             raise UnreadableFileError(f"{source.path}: holds no run that the {loader.name} loader could read")
-        yield "runs", frame_from_rows([_completed(run, loader, source, counts) for run in runs], "runs")
+        about: dict[str, object] = {"source": readable_name(source.path), "source_digest": source.digest}
+        about |= {"loader": loader.name, "loader_version": loader.version}
+        yield "runs", counted_runs(runs, about, counts)
     except InputError as error:
         raise UnreadableFileError(with_path(source.path, error)) from error
     except RecursionError as error:
@@ -434,7 +436,8 @@ def _checked(part: Rows | Frame) -> pl.DataFrame:
     return frame_from_rows(part.rows, part.table)
 
 
-def _count_statuses(frame: pl.DataFrame, counts: dict[str, dict[str, int]]) -> None:
+def count_statuses(frame: pl.DataFrame, counts: dict[str, dict[str, int]]) -> None:
+    """Add to the rows that runs have of each status."""
     if "status" not in frame.columns or "run" not in frame.columns:
         return
     for run, status, n in combinations_in(frame, ("run", "status")).iter_rows():
@@ -442,17 +445,12 @@ def _count_statuses(frame: pl.DataFrame, counts: dict[str, dict[str, int]]) -> N
         of_run[status] = of_run.get(status, 0) + n
 
 
-def _completed(
-    run: dict[str, object], loader: Loader, source: Source, counts: dict[str, dict[str, int]]
-) -> dict[str, object]:
-    found = counts.get(str(run["run"]), {})
-    return {
-        **run,
-        "source": readable_name(source.path),
-        "source_digest": source.digest,
-        "loader": loader.name,
-        "loader_version": loader.version,
-        "n_scored": found.get("scored", 0),
-        "n_error": found.get("error", 0),
-        "n_unscored": found.get("unscored", 0),
-    }
+def counted_runs(
+    runs: Iterable[Mapping[str, object]], about: Mapping[str, object], counts: Mapping[str, Mapping[str, int]]
+) -> pl.DataFrame:
+    """Return runs with what is known of their source, and with how many rows they have of each status."""
+    rows = [
+        {**run, **about, **{f"n_{status}": counts.get(str(run["run"]), {}).get(status, 0) for status in STATUSES}}
+        for run in runs
+    ]
+    return frame_from_rows(rows, "runs")

@@ -32,15 +32,19 @@ def header_of(path: Path, delimiter: str) -> list[str]:
     raise UnreadableFileError(f"{path}: is empty; a header with column names was expected")
 
 
-def iter_rows(path: Path, delimiter: str, *, n_columns: int) -> Iterator[tuple[int, list[str]]]:
+def iter_rows(
+    path: Path, delimiter: str, *, n_columns: int, may_end_early: bool = False
+) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number from 1, cells) of every row behind the header; a row of blank cells alone is passed over.
 
-    Cells are text without the blanks around it, and otherwise kept as they are: a cell such as `=cmd()` is data.
+    Cells are text without the blanks around it, and otherwise kept as they are: a cell such as `=cmd()` is data. Tables written
+    by hand leave cells away at the end of a row.
     """
     records = iter_cells(path, delimiter)
     next(records, None)
     for line, cells in records:
-        _check_width(path, line, cells, n_columns)
+        if not (may_end_early and len(cells) < n_columns):
+            _check_width(path, line, cells, n_columns)
         yield line, cells
 
 

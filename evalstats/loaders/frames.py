@@ -15,7 +15,7 @@ from evalstats.grammar import and_list
 from evalstats.loaders.arena_cells import labelled, sides_of
 from evalstats.loaders.arena_records import Tally
 from evalstats.loaders.arena_rows import winners_of
-from evalstats.loaders.base import Source, read_head, with_digest
+from evalstats.loaders.base import Source, count_statuses, counted_runs, read_head, with_digest
 from evalstats.loaders.binder import NOTHING_FITS, thinned
 from evalstats.loaders.blocks import BLOCK_ROWS, column_list, flat, frame_block
 from evalstats.loaders.bound_columns import Binding, Survey, no_column
@@ -354,26 +354,14 @@ def tidy_frame(
     tidied = tidier.outcomes(block)
     tidier.check_unique()
     outcomes = check_table(tidied, "outcomes", source=called, keyed=tidied.height > MOST_KEYS)
-    counts = outcomes.group_by("run", "status").len()
+    counts = dict[str, dict[str, int]]()
+    count_statuses(outcomes, counts)
     if unknown := tidier.unknown_metrics():
         raise InputError(unknown)
-    runs = [
-        {
-            **row,
-            "source": called,
-            "source_digest": digest,
-            "loader": _NAME,
-            "loader_version": "2",
-            **{
-                f"n_{status}": int(counts.filter(run=str(row["run"]), status=status)["len"].sum())
-                for status in ("scored", "error", "unscored")
-            },
-        }
-        for row in tidier.runs()
-    ]
+    about = {"source": called, "source_digest": digest, "loader": _NAME, "loader_version": "2"}
     data = EvalData(
         outcomes=outcomes,
-        runs=frame_from_rows(runs, "runs"),
+        runs=counted_runs(tidier.runs(), about, counts),
         metrics=frame_from_rows(tidier.metrics(), "metrics"),
         problems=(
             *(Problem(path=called, message=note, severity="note") for note in tidier.notes()),
@@ -424,20 +412,11 @@ def digest_of_rows(table: pl.DataFrame) -> str:
     return hashlib.sha256(table.hash_rows(seed=0).to_numpy().tobytes()).hexdigest()
 
 
-def runs_of_frame(
-    names: Iterable[str], benchmark: str, digest: str, kind: str, counts: Mapping[str, tuple[int, int]]
-) -> pl.DataFrame:
-    """Make the runs of a frame of votes or ratings; `counts` are those scored and unscored of each."""
-    about = {
-        "benchmark": benchmark,
-        "source": "frame",
-        "source_digest": digest,
-        "loader": f"{kind}-frame",
-        "loader_version": "1",
-        "n_error": 0,
-    }
-    rows = [{"run": name, **about, "n_scored": counts[name][0], "n_unscored": counts[name][1]} for name in names]
-    return frame_from_rows(rows, "runs")
+def runs_of_frame(benchmark: str, digest: str, kind: str, counts: Mapping[str, Mapping[str, int]]) -> pl.DataFrame:
+    """Make the runs of a frame of votes or ratings, of which `counts` says how many rows they have of each status."""
+    about = {"benchmark": benchmark, "source": _NAME, "source_digest": digest}
+    about |= {"loader": f"{kind}-{_NAME}", "loader_version": "1"}
+    return counted_runs([{"run": name} for name in counts], about, counts)
 
 
 _SAME: Final = "{n} votes have a model whose name is also a label of the winner; they count for nobody"
@@ -523,8 +502,9 @@ def from_votes(
     if "setting" not in filled.columns:
         filled = filled.with_columns(pl.lit(setting).alias("setting"))
     comparisons = check_table(filled, "comparisons", source="frame")
-    n_scored = int((comparisons["status"] == "scored").sum())
-    runs = runs_of_frame([run], arena, digest, "votes", {run: (n_scored, comparisons.height - n_scored)})
+    counts = dict[str, dict[str, int]]()
+    count_statuses(comparisons, counts)
+    runs = runs_of_frame(arena, digest, "votes", counts)
     data = EvalData(comparisons=comparisons, runs=runs, problems=tuple(tally.problems(Source(path=Path(_NAME)), "row")))
     return with_distinct_names(data)
 

@@ -166,9 +166,8 @@ def _read(
     if "run" not in made.columns:
         made = made.with_columns(pl.lit(run).alias("run"))
     ratings = check_table(made, "ratings", source="frame")
-    names = levels_of(ratings["run"])
-    counts = {name: (ratings.filter(run=name).height, 0) for name in names}
-    return EvalData(ratings=ratings, runs=runs_of_frame(names, benchmark, digest, "ratings", counts))
+    counts = {name: {"scored": ratings.filter(run=name).height} for name in levels_of(ratings["run"])}
+    return EvalData(ratings=ratings, runs=runs_of_frame(benchmark, digest, "ratings", counts))
 
 
 def _offered(

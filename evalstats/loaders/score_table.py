@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Final
 
 from evalstats.errors import InputError, Option, UnreadableFileError, together
@@ -14,7 +13,7 @@ from evalstats.loaders.binder import as_options, assigned
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, oriented, parquet_blocks
 from evalstats.loaders.bound_columns import no_column
 from evalstats.loaders.column_map import NO_SCORE, SCALES, ColumnMap
-from evalstats.loaders.delimited import header_of, iter_cells
+from evalstats.loaders.delimited import header_of, iter_rows
 from evalstats.loaders.expressions import expressions, made_of_two
 from evalstats.loaders.files import HEAD_BYTES, load_json
 from evalstats.loaders.look import records_of_head
@@ -69,7 +68,9 @@ class ScoreRows:
         if head.shape == "text":
             header = header_of(head.path, head.delimiter)
             check_width(len(header))
-            self.records: Sequence[Record] = list(_bounded(head, _delimited_records(head, header)))
+            rows = iter_rows(head.path, head.delimiter, n_columns=len(header), may_end_early=True)
+            named = ({name: cell for name, cell in zip(header, cells, strict=False) if name} for _, cells in rows)
+            self.records: Sequence[Record] = list(_bounded(head, named))
             self.columns: Sequence[str] = [name for name in header if name]
         else:
             self.records = list(_bounded(head, _other_records(head)))
@@ -114,17 +115,6 @@ def _bounded(head: Head, records: Iterable[Record]) -> Iterator[Record]:
                 "a table of scores has a row for each model"
             )
         yield record
-
-
-def _delimited_records(head: Head, header: Sequence[str]) -> Iterator[Record]:
-    """Yield the rows behind the header. Tables written by hand leave cells away at the end of a row."""
-    for line, cells in islice(iter_cells(head.path, head.delimiter), 1, None):
-        if len(cells) > len(header):
-            raise UnreadableFileError(
-                f"{head.path}: line {line} has {len(cells)} cells, the header {len(header)}; "
-                "put quotes around cells that hold the delimiter, or write the row again"
-            )
-        yield {name: cell for name, cell in zip(header, cells, strict=False) if name}
 
 
 def _other_records(head: Head) -> Iterator[Record]:
