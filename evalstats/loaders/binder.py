@@ -44,7 +44,6 @@ from evalstats.loaders.roles import (
     words_of,
 )
 from evalstats.loaders.sampled_column import (
-    ABSENT,
     ASKED_FOR,
     COUNTED,
     GUESS,
@@ -59,7 +58,7 @@ from evalstats.loaders.sampled_column import (
     is_score,
     repeats_told_apart,
 )
-from evalstats.loaders.values import NO_VALUE
+from evalstats.loaders.values import ABSENT, NO_VALUE
 from evalstats.loaders.voted_columns import votes_in
 from evalstats.schema.columns import CONVERSATIONS, KEYS, PERSONS, is_answer, is_partition_by_name
 

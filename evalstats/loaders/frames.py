@@ -142,7 +142,7 @@ def from_frame(
         )
     table = as_polars(as_table(frame))
     facts = {"values": values, "metrics": metrics, "scale": scale, "repeats": repeats}
-    facts |= {"dependence": [*names_of(dependence)], "unscored": as_codes(unscored)}
+    facts |= {"dependence": dependence, "unscored": unscored}
     map_ = frame_map(named, scores, table.columns, facts, higher_is_better=higher_is_better)
     if item is not None and scores:
         return tidy_frame(table, map_)
@@ -299,16 +299,12 @@ def frame_map(
         is_directed = score not in have and column in have and way in WAYS
         names.append(column if is_directed else score)
         directions |= {column: WAYS[way]} if is_directed else {}
-    tables = {**facts, "columns": {"score": names} if names else {}}
+    tables = {**facts, **{name: [*names_of(facts[name])] for name in ("dependence", "unscored")}}
+    tables["columns"] = {"score": names} if names else {}
     told = ColumnMap.from_tables(
         {name: part for name, part in tables.items() if part not in (None, [], {})}, where="from_frame"
     )
     return map_.overlaid(replace(told, directions=directions))
-
-
-def as_codes(unscored: float | str | Iterable[float | str]) -> list[float | str]:
-    """Return one value that stands for no score, or several, as a list."""
-    return [unscored] if isinstance(unscored, float | int | str) else list(unscored)
 
 
 def tidy_frame(

@@ -16,8 +16,8 @@ from evalstats.loaders.blocks import MAX_FACTOR_CHARS
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.published_numbers import is_certainty
 from evalstats.loaders.roles import ASKED, OF_MANY_ROWS, ROLES, SURE, is_called_score, names_a_model, plain
-from evalstats.loaders.sampled_column import ABSENT, Record
-from evalstats.loaders.values import as_number, as_text
+from evalstats.loaders.sampled_column import Record
+from evalstats.loaders.values import ABSENT, as_number, as_text
 
 _CELL = re.compile(r"([-+−]?[\d.]+(?:e[-+]?\d+)?)\s*(%?)\s*(\S.*)?", re.IGNORECASE)
 # A header that names a score and how certain its cells say that it is: `score ± (95% CI)`, `Accuracy (SE)`.

@@ -10,7 +10,7 @@ import msgspec
 from evalstats.grammar import comma_list
 from evalstats.loaders.column_map import SCALES, Scale
 from evalstats.loaders.rows import metric_row, told
-from evalstats.loaders.values import as_count, as_number, as_text
+from evalstats.loaders.values import ABSENT, as_count, as_number, as_text
 
 LEVEL: Final = 0.95
 _WIDTH: Final = r"((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)\s*%?"
@@ -19,7 +19,6 @@ _ENDS_IN_ONE = re.compile(
     rf"[(\[]?\s*{_WIDTH.replace('(', '([-+]?', 1)}\s*(?:,|;|–|-|/|to)\s*{_WIDTH.replace('(', '([-+]?', 1)}\s*[)\]]?"
 )
 Ends = tuple[float, float]
-_ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
 
 
 _NO_MODEL: Final = "{n} numbers have no model and are dropped"
@@ -64,7 +63,7 @@ class PublishedRows(msgspec.Struct):
         """
         model, benchmark, metric = (as_text(known.get(name)) or "" for name in ("model", "benchmark", "metric"))
         text = (as_text(value) or "").strip()
-        if text.lower() in _ABSENT:
+        if text.lower() in ABSENT:
             return
         number = None if isinstance(value, bool) else as_number(value)
         if number is None:
@@ -87,7 +86,7 @@ class PublishedRows(msgspec.Struct):
             spread = None
             self.unread[f"standard error of {metric}"] += 1
         count = as_count(known.get("n"))
-        if count is None and (as_text(known.get("n")) or "").strip().lower() not in _ABSENT:
+        if count is None and (as_text(known.get("n")) or "").strip().lower() not in ABSENT:
             self.unread[f"number of votes or items behind {metric}"] += 1
         unknown = Scale(low=None, high=None, unit=as_text(known.get("unit")))
         scale = SCALES.get(unknown.unit, unknown) if unknown.unit else self.scale or unknown

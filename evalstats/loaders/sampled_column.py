@@ -27,7 +27,7 @@ from evalstats.loaders.roles import (
     words_of,
 )
 from evalstats.loaders.values import (
-    NO_VALUE,
+    ABSENT,
     as_number,
     as_text,
     as_time,
@@ -39,7 +39,6 @@ from evalstats.schema.columns import is_answer
 
 Record = Mapping[str, object]
 
-ABSENT: Final = NO_VALUE | {"-", "–", "—"}
 _TRUTH: Final = frozenset({"true", "false", "yes", "no", "y", "n"})
 MOST_OF_ONE: Final = 8
 NAME_CHARS: Final = 120

@@ -10,11 +10,10 @@ from polars.selectors import by_name
 from evalstats.errors import CannotAnswerError, InputError, Option, together
 from evalstats.loaders.column_map import ORDER, STANDARD, ColumnMap, column_named
 from evalstats.loaders.engines import open_table
-from evalstats.loaders.frames import as_codes, frame_map, tidy_frame
+from evalstats.loaders.frames import frame_map, tidy_frame
 from evalstats.loaders.rows import GroupCounter
 from evalstats.schema.columns import KEYS, MAX_TRIALS
 from evalstats.schema.data import EvalData, Problem
-from evalstats.schema.names import names_of
 from evalstats.store.manifest import is_store
 from evalstats.store.merged import COSTS, CannotMergeError
 from evalstats.store.read import open_store
@@ -118,8 +117,7 @@ def scan(
     if item is None or score is None:
         raise InputError("a table needs the names of two columns: item=COLUMN and score=COLUMN")
     table = open_table(source, engine)
-    facts = {"values": values, "metrics": metrics, "scale": scale}
-    facts |= {"dependence": [*names_of(dependence)], "unscored": as_codes(unscored)}
+    facts = {"values": values, "metrics": metrics, "scale": scale, "dependence": dependence, "unscored": unscored}
     named |= {"trial": trial, "metric": metric, **columns}
     map_ = frame_map(named, [score], table.names, facts, higher_is_better=higher_is_better)
     return scan_mapped(table, map_, called=str(source) if isinstance(source, str | Path) else "table")

@@ -10,7 +10,7 @@ from evalstats.errors import InputError, Option, UnreadableFileError, together
 from evalstats.grammar import comma_list, on_one_line
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.binder import as_options, assigned
-from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, oriented, parquet_blocks
+from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width, flat, oriented
 from evalstats.loaders.bound_columns import no_column
 from evalstats.loaders.column_map import NO_SCORE, SCALES, ColumnMap
 from evalstats.loaders.delimited import header_of, iter_rows
@@ -118,10 +118,7 @@ def _bounded(head: Head, records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _other_records(head: Head) -> Iterator[Record]:
-    if head.shape == "parquet":
-        for block in parquet_blocks(head.path):
-            yield from block.frame.iter_rows(named=True)
-    elif head.shape == "object":
+    if head.shape == "object":
         yield from board_in(load_json(head.path, max_chars=_MAX_CHARS))
     else:
         yield from (flat(flat(row)) for _, row in PlainRecords(head.path).numbered())

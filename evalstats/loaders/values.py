@@ -204,6 +204,8 @@ def user_turns(messages: object) -> int | None:
 
 # Words that programs write where there is no value.
 NO_VALUE = frozenset({"", "nan", "na", "n/a", "<na>", "none", "null"})
+# The same, and what people write there.
+ABSENT = NO_VALUE | {"-", "–", "—"}
 # Words in a column of scores that tell of a run without a score.
 _NO_RESULT_WORDS = (
     "- – — -- ? . error err exception crash crashed timeout timed_out missing skipped skip unscored unknown invalid unparsed "
