@@ -319,22 +319,15 @@ def open_text(path: Path) -> Generator[io.TextIOBase]:
         text.detach()
 
 
-class JsonItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One element of a streamed array: the member it is in ("" for a top-level array), its place, its value."""
-
-    member: str
-    index: int
-    value: object
-
-
-class JsonMember(msgspec.Struct, frozen=True, kw_only=True):
-    """One whole member of a top-level object."""
+class JsonPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole member of a top-level object, or, with an `index`, an element of a streamed array ("" for a top-level one)."""
 
     member: str
     value: object
+    index: int | None = None
 
 
-def iter_json(path: Path, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem | JsonMember]:
+def iter_json(path: Path, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonPart]:
     """Read one JSON document, a top-level member at a time, and the named arrays an element at a time.
 
     An array inside an object is named with a point (`results.results`), and the object's other members then come one by one,
@@ -512,7 +505,7 @@ class JsonStream:
         """Whether nothing is left of it."""
         return self._peek() == ""
 
-    def document(self, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem | JsonMember]:
+    def document(self, arrays: tuple[str, ...] = ()) -> Iterator[JsonPart]:
         """Yield the document's members, and the elements of the named arrays."""
         opening = self._peek()
         if opening == "[":
@@ -526,7 +519,7 @@ class JsonStream:
         if self._peek() != "":
             raise self._fault("goes on after the end of its JSON document (for JSON Lines, name it .jsonl)")
 
-    def _members(self, arrays: tuple[str, ...], inside: str = "") -> Iterator[JsonItem | JsonMember]:
+    def _members(self, arrays: tuple[str, ...], inside: str = "") -> Iterator[JsonPart]:
         self._at += 1
         if self._peek() == "}":
             self._at += 1
@@ -542,19 +535,19 @@ class JsonStream:
             elif self._peek() == "{" and any(array.startswith(f"{name}.") for array in arrays):
                 yield from self._members(arrays, f"{name}.")
             else:
-                yield JsonMember(member=name, value=self._value())
+                yield JsonPart(member=name, value=self._value())
             if self._expect(",}") == "}":
                 return
             self.named = ""
 
-    def _elements(self, member: str) -> Iterator[JsonItem]:
+    def _elements(self, member: str) -> Iterator[JsonPart]:
         self._at += 1
         if self._peek() == "]":
             self._at += 1
             return
         index = 0
         while True:
-            yield JsonItem(member=member, index=index, value=self._value())
+            yield JsonPart(member=member, index=index, value=self._value())
             index += 1
             if self._expect(",]") == "]":
                 return

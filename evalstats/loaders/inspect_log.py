@@ -25,7 +25,6 @@ from evalstats.loaders.files import (
     MAX_RATIO,
     MAX_RECORD_CHARS,
     RATIO_FROM_BYTES,
-    JsonItem,
     iter_json,
     loads,
     zstd,
@@ -508,7 +507,7 @@ def _json_header(path: Path) -> dict[str, object]:
     """Read the members before the samples; all others too, should the file have an order of its own."""
     members: dict[str, object] = {}
     for part in iter_json(path, arrays=("samples", "reductions")):
-        if not isinstance(part, JsonItem):
+        if part.index is None:
             members[part.member] = part.value
         elif part.member == "":
             raise UnreadableFileError(f"{path}: is a list; a log of Inspect AI is one JSON object")

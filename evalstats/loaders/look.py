@@ -21,7 +21,7 @@ from evalstats.loaders.binder import LOOKED_AT, NOTHING_FITS, TOGETHER, Assignme
 from evalstats.loaders.blocks import EACH, KEY, column_list, flat, listings, oriented, rows_at, seen
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.expressions import forecast_among, made_of_two, rival_of_scores
-from evalstats.loaders.files import HEAD_BYTES, JsonItem, JsonStream, cell_value, load_json
+from evalstats.loaders.files import HEAD_BYTES, JsonStream, cell_value, load_json
 from evalstats.loaders.parquet_sizes import row_groups, rows_at_once
 from evalstats.loaders.published_columns import ITEMS_ACROSS, has_items_across, is_absent
 from evalstats.loaders.roles import (
@@ -245,7 +245,7 @@ def records_of_head(head: Head) -> list[Record]:
     found: list[object] = []
     with suppress(UnreadableFileError):  # it is cut off
         elements = JsonStream(io.StringIO(head.text).read, head.path).document()
-        found.extend(each.value for each in elements if isinstance(each, JsonItem))
+        found.extend(each.value for each in elements if each.index is not None)
     return list(dicts(thinned(found) or [head.members]))
 
 

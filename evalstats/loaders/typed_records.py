@@ -23,7 +23,6 @@ from evalstats.loaders.base import Source, read_head
 from evalstats.loaders.delimited import header_of, iter_frames
 from evalstats.loaders.files import (
     BadRow,
-    JsonItem,
     cell_value,
     check_objects,
     encoding_message,
@@ -332,7 +331,7 @@ class TypedRecords(Generic[R]):
         beside = iter_json(self.path, arrays=arrays) if self._keep else ()
         self.members |= {each.member: each.value for each in beside if each.member in self._keep}
         for part in iter_json(self.path, arrays=arrays):
-            if isinstance(part, JsonItem):
+            if part.index is not None:
                 self._refuse_list()
                 found, place = f"{part.member}[{{}}]", part.index
             elif part.member in self._keep:

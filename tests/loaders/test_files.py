@@ -20,8 +20,7 @@ from evalstats.loaders.base import read_head
 from evalstats.loaders.delimited import iter_cells
 from evalstats.loaders.files import (
     BadRow,
-    JsonItem,
-    JsonMember,
+    JsonPart,
     JsonStream,
     iter_json,
     line_pieces,
@@ -103,7 +102,7 @@ def test_the_digest_is_of_the_bytes_on_disk(tmp_path: Path) -> None:
 def test_a_byte_order_mark_says_the_encoding(tmp_path: Path, encoding: str) -> None:
     path = written(tmp_path / "x.json", json.dumps({"a": "ü€"}, ensure_ascii=False).encode(encoding))
     assert load_json(path) == {"a": "ü€"}
-    assert list(iter_json(path)) == [JsonMember(member="a", value="ü€")]
+    assert list(iter_json(path)) == [JsonPart(member="a", value="ü€")]
     assert [record for _, record in json_lines(path)] == [{"a": "ü€"}]
 
 
@@ -134,10 +133,10 @@ def test_streamed_arrays_are_what_json_reads(value: object) -> None:
 
     parts = list(JsonStream(read, Path("x")).document(("rows",)))
     assert parts == [
-        JsonMember(member="head", value=1),
-        JsonItem(member="rows", index=0, value=value),
-        JsonItem(member="rows", index=1, value=value),
-        JsonMember(member="tail", value=value),
+        JsonPart(member="head", value=1),
+        JsonPart(member="rows", index=0, value=value),
+        JsonPart(member="rows", index=1, value=value),
+        JsonPart(member="tail", value=value),
     ]
 
 
@@ -154,8 +153,8 @@ def test_numbers_and_words_at_the_window_s_end_are_whole() -> None:
 def test_a_top_level_array_is_streamed(tmp_path: Path) -> None:
     path = written(tmp_path / "x.json", '[{"a": 1}, 2]')
     assert list(iter_json(path)) == [
-        JsonItem(member="", index=0, value={"a": 1}),
-        JsonItem(member="", index=1, value=2),
+        JsonPart(member="", index=0, value={"a": 1}),
+        JsonPart(member="", index=1, value=2),
     ]
     assert list(iter_json(written(path, "[]"))) == []
     assert list(iter_json(written(path, "{}"))) == []
@@ -284,7 +283,7 @@ def test_a_number_of_thousands_of_digits_is_larger_than_any(tmp_path: Path) -> N
     text = f'{{"a": {"9" * 5000}, "b": {"7" * 30}}}'
     assert loads(text, "here") == {"a": float("inf"), "b": int("7" * 30)}
     members = list(iter_json(written(tmp_path / "x.json", text)))
-    assert members == [JsonMember(member="a", value=float("inf")), JsonMember(member="b", value=int("7" * 30))]
+    assert members == [JsonPart(member="a", value=float("inf")), JsonPart(member="b", value=int("7" * 30))]
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.none())), st.integers(min_value=0))
@@ -349,7 +348,7 @@ def test_an_archive_of_one_file_is_that_file(tmp_path: Path, method: int) -> Non
     members = {"folder/": b"", "__MACOSX/._a.json": b"junk", "../../a.json": b'[{"a": 1}]'}
     path = zipped(tmp_path / "x.zip", members, method)
     assert load_json(path) == [{"a": 1}]
-    assert [part.value for part in iter_json(path) if isinstance(part, JsonItem)] == [{"a": 1}]
+    assert [part.value for part in iter_json(path) if part.index is not None] == [{"a": 1}]
     assert sorted(file.name for file in tmp_path.rglob("*")) == ["x.zip"]  # nothing is written, inside or outside
 
 

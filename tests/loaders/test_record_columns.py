@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET, Struct
 
 from evalstats.loaders.base import Source
-from evalstats.loaders.files import JsonItem, JsonMember, iter_json
+from evalstats.loaders.files import JsonPart, iter_json
 from evalstats.loaders.record_columns import values_at
 from evalstats.loaders.rows import hashed
 
@@ -49,13 +49,13 @@ def test_array_inside_an_object_is_streamed_and_its_neighbours_come_one_by_one(
     content = {"id": 1, "in": {"n": 2, "rows": [{"a": 1}, 2], "deep": {"rows": [3]}}, "rows": [4], "empty": {}}
     path.write_text(json.dumps(content, indent=indent))
     assert list(iter_json(path, arrays=("in.rows", "in.deep.rows"))) == [
-        JsonMember(member="id", value=1),
-        JsonMember(member="in.n", value=2),
-        JsonItem(member="in.rows", index=0, value={"a": 1}),
-        JsonItem(member="in.rows", index=1, value=2),
-        JsonItem(member="in.deep.rows", index=0, value=3),
-        JsonMember(member="rows", value=[4]),
-        JsonMember(member="empty", value={}),
+        JsonPart(member="id", value=1),
+        JsonPart(member="in.n", value=2),
+        JsonPart(member="in.rows", index=0, value={"a": 1}),
+        JsonPart(member="in.rows", index=1, value=2),
+        JsonPart(member="in.deep.rows", index=0, value=3),
+        JsonPart(member="rows", value=[4]),
+        JsonPart(member="empty", value={}),
     ]
 
 
