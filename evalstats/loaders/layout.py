@@ -92,13 +92,6 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.items == frozenset(str(k) for k in range(first, len(self.items) + first))
 
 
-class Layout(msgspec.Struct, frozen=True, kw_only=True):
-    """A template of paths, or the templates that may be meant where that is not clear."""
-
-    template: str = ""
-    perhaps: tuple[str, ...] = ()
-
-
 def _may_count(contents: Sequence[Contents]) -> bool:
     """Whether items may be numbered anew in each file, also behind a word: q1, q2, ..."""
     words = {re.sub(r"\d+", "", item) for each in contents for item in each.questions}
@@ -173,36 +166,37 @@ def equally_deep(files: Sequence[tuple[Path, Contents]]) -> list[tuple[Path, Con
 
 def layout_of(
     files: Sequence[tuple[Path, Contents]], *, sides: bool = False, asked: Collection[str] = ()
-) -> Layout | None:
-    """Return the layout of tables that name no tasks; None where they show none: then each is what it is called.
+) -> tuple[str, tuple[str, ...]]:
+    """Return the layout of tables that name no tasks; "" where they show none: then each is what it is called.
 
     The coarsest template counts under which it is clear of each part of a path what it is. With `sides`, files of two folders
-    are compared, which are then the models, and so is what bears the names that are `asked` for.
+    are compared, which are then the models, and so is what bears the names that are `asked` for. Beside it stand the layouts that
+    may be meant where that is not clear.
     """
     paths, contents = [path for path, _ in files], [held for _, held in files]
     parts = [_parts(path) for path in paths]
     named = {bool(held.models) for held in contents}
     if len({*map(tuple, parts)}) < 2 or len({*map(len, parts)}) > 1 or len(named) > 1:
-        return None
+        return "", ()
     columns = [*zip(*parts, strict=True)]
     first = next(k for k, texts in enumerate(columns) if len({*texts}) > 1)
     has_model = True in named
     perhaps: tuple[str, ...] = ()
-    of_one: Layout | None = None
+    of_one = ""
     for template, fields in _grids(columns[first:], paths):
         roles = _roles(template, fields, contents, has_model=has_model, sides=sides, asked=asked)
         is_clear, model = "" not in roles, has_model or "model" in roles
         if is_clear and model:
             says_more = {*roles} - {"model", _ANY} or (not has_model and len(fields) > 1)
-            return Layout(template=_filled(template, roles)) if says_more else of_one
-        if is_clear and of_one is None and first > 1 and _are_of_one_model(roles, fields, contents):
+            return _filled(template, roles) if says_more else of_one, ()
+        if is_clear and not of_one and first > 1 and _are_of_one_model(roles, fields, contents):
             names = template.split("/")
             own = [name for name in names if names_a_model(name) and not FIELD.search(name)]
             names = ["{model}" if name in own else name for name in names] if own else ["{model}", *names]
-            of_one = Layout(template=_filled("/".join(names), roles))
+            of_one = _filled("/".join(names), roles)
         if not perhaps and first > 1:
             perhaps = () if _are_sides(fields) else _perhaps(template, roles, has_model=has_model)
-    return of_one or (Layout(perhaps=perhaps) if perhaps else None)
+    return of_one, () if of_one else perhaps
 
 
 def time_in(text: str) -> datetime | None:

@@ -379,8 +379,7 @@ def _laid_out(
                 continue
             files += [(path, held)] if held is not None else []
         files = equally_deep(files)
-        found = layout_of(files, sides=bool(alongside), asked=asked.sides)
-        template, perhaps = (found.template, found.perhaps) if found is not None else (None, ())
+        template, perhaps = layout_of(files, sides=bool(alongside), asked=asked.sides)
         paths = [path for path, _ in files]
     if not template or not paths:
         ways = "; or: ".join(str(Option("map", each, of="files")) for each in perhaps)
