@@ -18,9 +18,16 @@ import msgspec
 from msgspec.structs import replace
 
 from evalstats.errors import Option, together
-from evalstats.loaders.column_map import ORDER, ROW, ColumnMap, column_named, side_in
+from evalstats.loaders.column_map import OF_LEVELS, ORDER, ROW, ColumnMap, column_named, side_in
 from evalstats.loaders.expressions import forecast_among, made_of_two, rival_of_scores, with_expressions
-from evalstats.loaders.published_columns import PublishedColumns, are_averages, parted, published_in
+from evalstats.loaders.published_columns import (
+    PublishedColumns,
+    are_averages,
+    are_items,
+    items_across,
+    parted,
+    published_in,
+)
 from evalstats.loaders.roles import (
     ANSWERED,
     ASKED,
@@ -80,7 +87,7 @@ _CRITERION: Final = 0.7
 # What speaks against an item that no two systems share, and the like.
 _APART: Final = 0.5
 # Of a wider table those columns are looked at that are called like something, and the first of the others.
-_MOST_COLUMNS: Final = 200
+_MOST_COLUMNS: Final = 3000
 _SCALE: Final = re.compile(r"(-?\d+)\s*(?:-|–|to|\.\.)\s*(\d+)")
 _POINT: Final = re.compile(r"(?<=\d)\.(?=\d)")
 _PARTED: Final = re.compile(r"[^_ /.()\[\]]*$")
@@ -156,7 +163,12 @@ def assigned(
     ('model_a=left', 'model_b=right', 'winner=choice')
     """
     columns, records = with_expressions(columns, thinned(records), given or ColumnMap())
-    if len(columns) > _MOST_COLUMNS:  # those with names of roles come first
+    across = items_across(columns, records)
+    if across is not None and given in (None, ColumnMap(), ColumnMap.from_options(across[:1])):
+        return [Assignment(options=across, is_sure=are_items(across[1]), n_systems=len(records))]
+    columns = [*dict.fromkeys(columns)]
+    cut = len(columns) > _MOST_COLUMNS
+    if cut:  # those with names of roles come first
         mapped = [source for found in (given or ColumnMap()).columns.values() for source in found]
         names = {*asked.sides, *asked.metrics, *mapped}
         likely = [name for name in columns if name in names or has_role_by_name(words_of(name))]
@@ -190,7 +202,8 @@ def assigned(
     is_part = any(c.source in roles.get("item", ()) and c.named("task") for c in found)
     graded = any(c.source in roles.get("score", ()) and len({*c.numbers}) > 2 for c in found)
     alone &= isinstance(board, str) or not (is_part and graded)
-    is_sure = alone and best.is_sure
+    # Of columns side by side that were left out, a system or a repetition would be lost.
+    is_sure = alone and best.is_sure and not (cut and {*OF_LEVELS} & {*roles})
     # Whether rows that nothing tells apart are repeats is asked when they are read.
     sure = tuple(option for option in best.options if not is_sure or option != f"trial={ORDER}")
     most = max((fit.weight for fit in fits if not fit.published), default=0.0)

@@ -320,7 +320,8 @@ def bind(
     left = [name for name in left if name in first]
     # A column that bears a side's name is of that side's answers, and says nothing of the items.
     patterns = [pattern for pattern in map_.patterns if pattern not in columns]
-    sides = {name: found for name in mapped["score"] if (found := side_in(name, patterns))}
+    of_sides = mapped["score"] if map_.across != "item" else ()
+    sides = {name: found for name in of_sides if (found := side_in(name, patterns))}
     theirs = "|".join(re.escape(side) for side, _ in sides.values())
     left = [name for name in left if not (theirs and re.search(rf"(?:^|[_\-./ ])(?:{theirs})(?:$|[_\-./ ])", name))]
     names = {*STANDARD, *MADE, *renamed, *constants}

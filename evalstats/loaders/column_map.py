@@ -1,7 +1,7 @@
 """Which column of a table is what: the user's map from standard names to the names in the file.
 
 On the command line a map is written option by option (`--map item=question_id --map model=@gpt-4o`), in a TOML file all at
-once: `dependence`, `scale`, `unscored`, `models`, `trials`, `judges` and `rows` at the top, then the tables
+once: `dependence`, `scale`, `unscored`, `models`, `items`, `trials`, `judges` and `rows` at the top, then the tables
 
     [columns]            [constants]              [values.score]      [metrics.wer]
     item = "question_id" benchmark = "my-bench"   pass = 1            higher_is_better = false
@@ -40,7 +40,7 @@ OF_VOTES = ("model_a", "model_b", "winner")
 _OF_COMPARISONS = (*OF_VOTES, *column_names("comparisons"))
 
 # What columns of scores may be the levels of, by the option that says so.
-OF_LEVELS: Final = {"models": "model", "trials": "trial", "judges": "judge"}
+OF_LEVELS: Final = {"models": "model", "items": "item", "trials": "trial", "judges": "judge"}
 _GENERATED = {ROW: ("item",), ORDER: ("trial",), COLUMNS: (*OF_LEVELS.values(),)}
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)?\.\.(-?\d+(?:\.\d+)?)?")
 # Which of repeated rows stay: the first or the last of an item, or every row that is no copy of another in all its cells.

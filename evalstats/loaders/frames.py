@@ -22,7 +22,6 @@ from evalstats.loaders.bound_columns import Binding, Survey, no_column
 from evalstats.loaders.column_map import COLUMNS, FILE, FOLDER, OF_LEVELS, OF_VOTES, WAYS, ColumnMap
 from evalstats.loaders.expressions import computed
 from evalstats.loaders.look import Look, metric_offered
-from evalstats.loaders.published_columns import ITEMS_ACROSS, has_items_across
 from evalstats.loaders.registry import read_source, sniffed
 from evalstats.loaders.roles import has_role_by_name, is_known_benchmark, words_of
 from evalstats.loaders.sampled_column import NOTHING_ASKED, AskedNames
@@ -53,6 +52,7 @@ def from_frame(
     models: Iterable[str] | None = None,
     trials: Iterable[str] | None = None,
     judges: Iterable[str] | None = None,
+    items: Iterable[str] | None = None,
     run: str | None = None,
     benchmark: str | None = None,
     system: str | None = None,
@@ -80,8 +80,9 @@ def from_frame(
         be a list of columns: each is then a metric of its own name. A column left out here is found by its standard
         name, if there is one of that name. Where item or score is left out, all three are found as in a file, by names
         and cells; a note in `problems` says which they are.
-    models, trials, judges
-        Columns that hold the scores of a model each, in place of `score` and `model`; or those of a repetition or judge each.
+    models, trials, judges, items
+        Columns that hold the scores of a model each, in place of `score` and `model`; or those of a repetition, a judge or an
+        item each.
     values
         What labels stand for: `{"score": {"pass": 1, "fail": 0, "-1": "unscored"}}`.
     metrics
@@ -122,14 +123,14 @@ def from_frame(
     >>> data.models(), data.outcomes["score"].to_list(), data.outcomes["status"].to_list()[-1]
     (('a', 'b'), [1.0, 0.0, 1.0, None], 'unscored')
     """
-    given = {"score": score, "models": models, "trials": trials, "judges": judges}
+    given = {"score": score, "models": models, "trials": trials, "judges": judges, "items": items}
     several = {name: names_of(found) for name, found in given.items() if found is not None}
     across = [OF_LEVELS[name] for name in several if name != "score"]
-    named_so = {"model": model, "trial": trial, **columns}
+    named_so = {"item": item, "model": model, "trial": trial, **columns}
     if len(several) > 1 or any(named_so.get(name) is not None for name in across):
         raise InputError(
             "say score=COLUMN, and model=COLUMN where one names the model; or models=[...] for a column a model, trials=[...] "
-            "for a column a repetition, judges=[...] for a column a judge"
+            "for a column a repetition, judges=[...] for a column a judge, items=[...] for a column an item"
         )
     scores = next(iter(several.values()), ())
     named: dict[str, str | None] = {"item": item, "model": model, "run": run, "benchmark": benchmark, "system": system}
@@ -237,8 +238,6 @@ def _completed(table: pl.DataFrame, map_: ColumnMap, asked: AskedNames) -> tuple
         shown = may_fit(calls[:2]) if calls else f"Name them: {_as_call(open_.options)}"
         if "score=COLUMN" in fits[0].options and (offer := metric_offered(look, asked)):
             shown = f"No column looks like a score; {offer}"
-        if has_items_across(columns, records):
-            shown = ITEMS_ACROSS
         roles = OF_VOTES if asked.question == "arena" else ("item", "score")
         raise InputError(
             f"it is not sure which columns of this table are {and_list(roles)}; it has {column_list(columns)}. {shown}"

@@ -23,7 +23,7 @@ from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.expressions import forecast_among, made_of_two, rival_of_scores
 from evalstats.loaders.files import HEAD_BYTES, JsonStream, cell_value, load_json
 from evalstats.loaders.parquet_sizes import row_groups, rows_at_once
-from evalstats.loaders.published_columns import ITEMS_ACROSS, has_items_across, is_absent
+from evalstats.loaders.published_columns import is_absent
 from evalstats.loaders.roles import (
     ANSWERS,
     ASKED,
@@ -473,8 +473,6 @@ def _no_results(head: Head, columns: Sequence[str], rows: Sequence[Record], best
             f"Column {given!r} holds forecasts of {came!r}, and neither is a score: add a column of scores, such as brier = "
             f"({given} - {came})^2, then name it: {named}"
         )
-    if has_items_across(columns, rows):
-        return ITEMS_ACROSS
     return ""
 
 

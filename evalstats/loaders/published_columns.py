@@ -27,9 +27,6 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:[, ]\d{3})+")
 _ROWS_A_MODEL: Final = 1.45
 # More items than this stand behind a summary's rows; so many parts may have a name that items have, too.
 MANY_ITEMS, _MANY_PARTS = 4, 50
-ITEMS_ACROSS: Final = (
-    "Its rows are models and its columns items; turn it round: a row for each item, a column for each model"
-)
 # A share of fewer may be that of an item's own trials.
 _MORE_THAN_TRIALS: Final = 16
 # How far a share of a count may lie from a whole number, with what rounding to four digits leaves of a thousand.
@@ -311,18 +308,37 @@ def _total_of_items(numeric: Iterable[str], records: Sequence[Record]) -> str | 
     return total if rates and is_count else None
 
 
-def has_items_across(columns: Sequence[str], records: Sequence[Record]) -> bool:
-    """Whether each row is a model, and most other columns are items, which hold rights and wrongs alone.
+def items_across(columns: Sequence[str], records: Sequence[Record]) -> tuple[str, str] | None:
+    """Return the map of a table whose rows are models and most of whose columns are items, which hold rights and wrongs alone.
 
-    >>> has_items_across(["model", "size", *"abcde"], [{"model": "m", "size": 7, **dict.fromkeys("abcde", 1)}])
-    True
+    >>> items_across(["model", "size", *"abcde"], [{"model": "m", "size": 7, **dict.fromkeys("abcde", 1)}])
+    ('model=model', 'items=a,b,c,d,e')
+    >>> items_across(["model", *(f"q{n}" for n in range(9))], [{"model": "m", **{f"q{n}": n % 2 for n in range(9)}}])
+    ('model=model', 'items=q*')
     """
     of_models = (c for c in columns if all(names_a_model(as_text(record.get(c)) or "") for record in records))
     model = model_column(columns) or next(of_models, None)
     names = [as_text(record.get(model)) for record in records] if model is not None else []
     cells = {name: [each for record in records if not is_absent(each := record.get(name))] for name in columns}
     items = [name for name, own in cells.items() if own and {as_number(each) for each in own} <= {0.0, 1.0}]
-    return bool(names) and len({*names}) == len(names) and len(items) > max(MANY_ITEMS, len(columns) // 2)
+    if not names or len({*names}) < len(names) or len(items) <= max(MANY_ITEMS, len(columns) // 2):
+        return None
+    stem = items[0].rstrip("0123456789")
+    numbered = all(name.startswith(stem) and name[len(stem) :].isdigit() for name in items)
+    alike = [name for name in columns if name.startswith(stem) and name != stem]
+    return f"model={model}", f"items={stem}*" if numbered and stem and alike == items else f"items={','.join(items)}"
+
+
+def are_items(option: str) -> bool:
+    """Whether the columns that a map names as items are numbered and called so.
+
+    >>> are_items("items=q*"), are_items("items=trial_*"), are_items("items=a,b,c,d,e")
+    (True, False, False)
+    """
+    stem = plain(option.partition("=")[2].removesuffix("*"))
+    return option.endswith("*") and (
+        stem == "q" or (ROLES["item"].weight(stem) > 0 and ROLES["trial"].weight(stem) == 0)
+    )
 
 
 def is_one_model(columns: Sequence[str], records: Sequence[Record]) -> bool:
@@ -359,7 +375,7 @@ def published_in(
         return "its rows are items"  # most tables are told by these few columns
     said = {} if map_ is None else {name: sources[0] for name, sources in map_.columns.items() if name != "score"}
     long = any(len(cell) > MAX_FACTOR_CHARS for row in records for cell in row.values() if isinstance(cell, str))
-    if map_ is None and (long or has_items_across(columns, records)):
+    if map_ is None and (long or items_across(columns, records) is not None):
         return "its rows are items"
     why = "no column names the model; call it model"
     numeric = _numeric(filled := _filled(columns, records))

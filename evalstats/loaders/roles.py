@@ -308,13 +308,17 @@ def names_a_benchmark(text: str) -> bool:
     return is_known_benchmark(text) or not ROLES["task"].names.keys().isdisjoint(words)
 
 
+# The end of a name says what a column is, and no name is longer: each word is looked at with all behind it.
+_LONGEST_NAME: Final = 256
+
+
 def plain(name: str) -> str:
     """Return a column's name as these names are compared: lower case, words joined by underscores.
 
     >>> plain("Std. Error"), plain(" CI-low "), plain("± Score")
     ('std_error', 'ci_low', '±_score')
     """
-    return re.sub(r"[^\w±#]+", "_", name.strip().lower()).strip("_")
+    return re.sub(r"[^\w±#]+", "_", name.strip()[-_LONGEST_NAME:].lower()).strip("_")
 
 
 # What is called so is a score beside others.

@@ -34,6 +34,7 @@ from evalstats.schema.data import Problem
 _NAME_CHARS = 80
 # A table with so many levels of system that each item has one of its own compares none of them.
 _MANY_SYSTEMS = 10
+_MOST_NAMED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ class TableLoader(SingleFileLoader):
         """Say what was taken for what though nobody said so, and which scores were not taken."""
         known = named_otherwise(self.column_map)
         taken = [f"files={source.layout}"] if source.layout else []
-        taken += [each for each in named_otherwise(map_) if each not in known]
+        taken += [_shortened(each) for each in named_otherwise(map_) if each not in known]
         whose = f"the {'file' if source.called == source.stem else 'folder'}'s name"
         unnamed = {"model"}.isdisjoint({*binding.columns, *map_.constants, *map_.columns})
         notes = [f"read with {as_options(taken)}{f', and {whose} as the model' if unnamed else ''}"] if taken else []
@@ -246,6 +247,12 @@ def named_otherwise(map_: ColumnMap) -> list[str]:
         scale = map_.scale
         options.append("scale=percent" if scale.unit == "percent" else f"scale={scale.low or 0:g}..{scale.high or 0:g}")
     return options
+
+
+def _shortened(option: str) -> str:
+    """Name the first of many columns."""
+    names = option.split(",")
+    return option if len(names) <= _MOST_NAMED else ",".join([*names[:3], "..."])
 
 
 def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None, merged: bool = False) -> Binding:

@@ -1,6 +1,7 @@
 """Files as strangers bring them: what is clear is read, what is not is asked about by lines that work."""
 
 import json
+import re
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -16,6 +17,7 @@ from evalstats.loaders.frames import found_columns
 from evalstats.loaders.ratings import from_ratings
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData, as_data
+from tests.loaders.test_fuzz import alarm
 from tests.loaders.trees import everything_said as told
 from tests.loaders.trees import offered, to_copy
 
@@ -211,11 +213,47 @@ def test_several_raters_of_a_wide_table_are_judges(tmp_path: Path) -> None:
     assert "models=gpt-4o,claude-3" in told(data)
 
 
-def test_rights_and_wrongs_by_model_and_item_are_no_published_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "t.json"
-    path.write_text(json.dumps({side: {f"q{k}": k % 2 for k in range(30)} for side in SIDES}))
-    with pytest.raises(InputError, match="no known format"):
-        read(path)
+@pytest.mark.parametrize("stem", ["q", "item_", "question"])
+def test_rights_and_wrongs_by_model_and_item_are_those_of_items(tmp_path: Path, stem: str) -> None:
+    """A row for each model, a column for each item, as item response theory has its tables; and the same as JSON."""
+    cells = {side: {f"{stem}{k}": (k + i) % 2 for k in range(30)} for i, side in enumerate(SIDES)}
+    (tmp_path / "t.json").write_text(json.dumps(cells))
+    rows = [",".join(map(str, (side, 7, *own.values()))) for side, own in cells.items()]
+    (tmp_path / "t.csv").write_text("\n".join([",".join(["model", "size", *cells[SIDES[0]]]), *rows]))
+    for name in ("t.json", "t.csv"):
+        data = read(tmp_path / name)
+        found = {(row["model"], row["item"]): row["score"] for row in data.outcomes.iter_rows(named=True)}
+        assert found == {(side, item): score for side, own in cells.items() for item, score in own.items()}
+        assert f"items={stem}*" in told(data)
+
+
+def test_columns_that_nothing_calls_items_are_asked_about(tmp_path: Path) -> None:
+    for stem in ("trial_", "seed", "x"):
+        path = tmp_path / "t.csv"
+        path.write_text(
+            ",".join(["model", *(f"{stem}{k}" for k in range(9))]) + "\ngpt-4o" + ",1" * 9 + "\nclaude-3" + ",0" * 9
+        )
+        with pytest.raises(InputError, match=f"model=model.*items={re.escape(stem)}"):
+            read(path)
+
+
+def test_of_a_wide_table_no_model_is_left_out(tmp_path: Path) -> None:
+    """Of 300 models side by side 198 were ranked, as if there were no others."""
+    path = tmp_path / "t.csv"
+    models = [f"model-{k}" for k in range(300)]
+    path.write_text("\n".join([",".join(["item", *models]), *(f"q{k}" + f",{k % 2}" * 300 for k in range(6))]))
+    data = read(path)
+    assert {*data.models()} == {*models}
+    assert "models=model-0,model-1,model-2,..." in told(data)
+
+
+def test_very_long_and_very_many_names_are_told_in_bounded_time(tmp_path: Path) -> None:
+    """Each word of a name was looked at with all behind it, each column with all others: minutes for 100,000 characters."""
+    for header in ("id," + "1." * 50_000, ",".join(["a"] * 50_000)):
+        path = tmp_path / "t.csv"
+        path.write_text(f"{header}\n1,2\n3,4\n")
+        with alarm(20), pytest.raises(InputError):
+            read(path)
 
 
 def test_parts_of_one_run_are_no_tasks(tmp_path: Path) -> None:
