@@ -65,8 +65,10 @@ def replicate(
 
 def _headline(d: np.ndarray, clusters: np.ndarray) -> IntervalEstimate:
     """Return what `compare` would print: CR2, or augmented t on cluster means where all clusters agree."""
-    scores = PairedScores(baseline=(d < 0) * 1.0, candidate=(d > 0) * 1.0, n_trials=1, clusters=(clusters,))
-    return headline_interval(scores, BINARY, conf_level=0.95, method="auto")
+    scores = PairedScores(
+        metric=BINARY, baseline=(d < 0) * 1.0, candidate=(d > 0) * 1.0, n_trials=1, clusters=(clusters,)
+    )
+    return headline_interval(scores, conf_level=0.95, method="auto")
 
 
 def _on_means(d: np.ndarray, clusters: np.ndarray):

@@ -12,6 +12,7 @@ from evalstats.analysis.compare import difference
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.difference import PairedScores, paired_difference
 from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.compare.unseen import with_unseen
 from evalstats.analysis.compare.verdict import decide
 from evalstats.analysis.design.metric import Metric
 from evalstats.schema.data import EvalData
@@ -44,17 +45,16 @@ class Decision:
         return self.low is not None and self.high is not None and not self.low <= 0.0 <= self.high
 
 
-def decided(
-    scores: PairedScores, of: Metric, *, seed: int = 0, detectable: bool = False, checks: bool = False
-) -> Decision:
+def decided(scores: PairedScores, *, seed: int = 0, detectable: bool = False, checks: bool = False) -> Decision:
     """Return the decision on item means: the analysis behind `compare`, without its tables.
 
     Without a margin the detectable difference decides nothing, and with clusters it takes most of the time: there it is
     worked out only when it is asked for; so are the p-values of what is shown beside (`checks`).
     """
     with nullcontext() if detectable else patch.object(difference, "mde_clusters", return_value=None):
-        found = paired_difference(scores, of, conf_level=LEVEL, method="auto", seed=seed, further=checks)
-    verdict, _ = decide(found, of, conf_level=LEVEL)
+        found = paired_difference(scores, conf_level=LEVEL, method="auto", seed=seed, further=checks)
+    found = with_unseen(found, scores) if scores.graded else found
+    verdict, _ = decide(found, scores.metric, conf_level=LEVEL)
     return Decision(
         low=found.headline.conf_low,
         high=found.headline.conf_high,

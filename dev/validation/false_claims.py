@@ -49,9 +49,10 @@ class Drawn:
     candidate: np.ndarray
     clusters: np.ndarray | None = None
 
-    def scores(self, *, clustered: bool = True) -> PairedScores:
+    def scores(self, of: Metric, *, clustered: bool = True) -> PairedScores:
         """Return item means."""
         return PairedScores(
+            metric=of,
             baseline=self.baseline.mean(axis=1),
             candidate=self.candidate.mean(axis=1),
             n_trials=self.baseline.shape[1],
@@ -152,9 +153,9 @@ WORLDS: tuple[tuple[str, str, Draw, Metric, Mapping[str, float]], ...] = (
 def replicate(rng: np.random.Generator, count: int, *, draw: Draw, of: Metric) -> dict[str, Tally]:
     """Tally the claims of every method on `count` data sets."""
     drawn = [draw(rng) for _ in range(count)]
-    decisions = [decided(one.scores(), of, checks=True) for one in drawn[:WILD]]
+    decisions = [decided(one.scores(of), checks=True) for one in drawn[:WILD]]
     with patch.object(difference, "wild_cluster_p", return_value=None):
-        decisions += [decided(one.scores(), of, checks=True) for one in drawn[WILD:]]
+        decisions += [decided(one.scores(of), checks=True) for one in drawn[WILD:]]
     found = {
         VERDICT: of_claims([each.claims for each in decisions]),
         INTERVAL: of_claims([each.excludes_zero for each in decisions]),
@@ -165,7 +166,7 @@ def replicate(rng: np.random.Generator, count: int, *, draw: Draw, of: Metric) -
         # Where both models agree on every item the sign-flip stands alone: nothing is claimed.
         if any(p is not None for p in p_values):
             found[name] = of_claims([p is not None and p <= 0.05 for p in p_values])
-    means = [one.scores().differences for one in drawn]
+    means = [one.scores(of).differences for one in drawn]
     found["t on items"] = of_claims([_excludes_zero(paired_t(d)) for d in means])
     found["bootstrap of items"] = of_claims([_excludes_zero(percentile_law(d)) for d in means])
     if drawn[0].baseline.shape[1] > 1:

@@ -224,9 +224,9 @@ def replicate(rng: np.random.Generator, count: int, *, world: World) -> dict[str
     a, b = world.draw(rng, count, 0.0)
     found = claims(a, b, rng)
     tallies = {method: of_claims(claimed) for method, claimed in found.items()}
-    scores = PairedScores(baseline=a[0], candidate=b[0], n_trials=1)
+    scores = PairedScores(metric=OF, baseline=a[0], candidate=b[0], n_trials=1)
     whole = compared((a[0][:, np.newaxis], b[0][:, np.newaxis]), OF, None)
-    alike = decided(scores, OF).claims == whole.claims == bool(found[VERDICT][0])
+    alike = decided(scores).claims == whole.claims == bool(found[VERDICT][0])
     tallies[AGREED] = Tally(float(alike), 1.0)
     if world.gain:
         a, b = world.draw(rng, count, world.gain)

@@ -40,8 +40,8 @@ def draw(
 def decision(baseline: np.ndarray, candidate: np.ndarray, lost: np.ndarray) -> tuple[bool, bool, bool]:
     """Return what is claimed on the items that both have, what is claimed, and what is claimed without a qualifier."""
     kept = ~lost
-    scores = PairedScores(baseline=baseline[kept], candidate=candidate[kept], n_trials=1)
-    found = decided(scores, BINARY)
+    scores = PairedScores(metric=BINARY, baseline=baseline[kept], candidate=candidate[kept], n_trials=1)
+    found = decided(scores)
     if not found.claims:
         return False, False, False
     values = np.column_stack([baseline, np.where(lost, np.nan, candidate)])

@@ -8,7 +8,6 @@ import numpy as np
 from dev.validation.deciding import decided, metric
 from dev.validation.study import Case, Promise, Question, Tallies, Tally, Task, simulated
 from evalstats.analysis.compare.difference import PairedScores
-from evalstats.analysis.design.metric import Metric
 from evalstats.stats.runs import RunSd, run_effects, run_spread
 
 NAME = "power"
@@ -31,7 +30,9 @@ def pairs(rng: np.random.Generator, delta: float, *, items: int, discordance: fl
 def trials(rng: np.random.Generator, delta: float, *, items: int) -> PairedScores:
     """Three trials; the candidate's success rate is the baseline's plus delta on every item."""
     rate = rng.beta(2.0, 2.0, items) * (1 - delta)
-    return PairedScores(baseline=rng.binomial(3, rate) / 3, candidate=rng.binomial(3, rate + delta) / 3, n_trials=3)
+    return PairedScores(
+        metric=BINARY, baseline=rng.binomial(3, rate) / 3, candidate=rng.binomial(3, rate + delta) / 3, n_trials=3
+    )
 
 
 def full_runs(rng: np.random.Generator, delta: float, *, items: int, run_sd: float) -> PairedScores:
@@ -42,14 +43,18 @@ def full_runs(rng: np.random.Generator, delta: float, *, items: int, run_sd: flo
         for gain in (0.0, delta)
     ]
     runs = run_spread(*map(run_effects, sides), prior=RunSd(value=0.01))
-    return PairedScores(baseline=sides[0].mean(axis=1), candidate=sides[1].mean(axis=1), n_trials=3, runs=runs)
+    means = [side.mean(axis=1) for side in sides]
+    return PairedScores(metric=BINARY, baseline=means[0], candidate=means[1], n_trials=3, runs=runs)
 
 
 def graded(rng: np.random.Generator, delta: float, *, items: int) -> PairedScores:
     """Unbounded scores: normal items, normal noise."""
     base = rng.normal(size=items)
     return PairedScores(
-        baseline=base + rng.normal(size=items) / 2, candidate=base + delta + rng.normal(size=items) / 2, n_trials=1
+        metric=UNBOUNDED,
+        baseline=base + rng.normal(size=items) / 2,
+        candidate=base + delta + rng.normal(size=items) / 2,
+        n_trials=1,
     )
 
 
@@ -58,7 +63,7 @@ def clustered(rng: np.random.Generator, delta: float, *, sizes: tuple[int, ...])
     clusters = np.repeat(np.arange(len(sizes)), sizes)
     d = delta + 0.5 * rng.normal(size=len(sizes))[clusters] + 0.75**0.5 * rng.normal(size=clusters.size)
     base = rng.normal(size=clusters.size)
-    return PairedScores(baseline=base, candidate=base + d, n_trials=1, clusters=(clusters,))
+    return PairedScores(metric=UNBOUNDED, baseline=base, candidate=base + d, n_trials=1, clusters=(clusters,))
 
 
 def clustered_pairs(rng: np.random.Generator, delta: float, *, sizes: tuple[int, ...]) -> PairedScores:
@@ -73,58 +78,59 @@ def clustered_pairs(rng: np.random.Generator, delta: float, *, sizes: tuple[int,
 
 def _from_differences(d: np.ndarray, clusters: np.ndarray | None = None) -> PairedScores:
     return PairedScores(
-        baseline=(d < 0) * 1.0, candidate=(d > 0) * 1.0, n_trials=1, clusters=() if clusters is None else (clusters,)
+        metric=BINARY,
+        baseline=(d < 0) * 1.0,
+        candidate=(d > 0) * 1.0,
+        n_trials=1,
+        clusters=() if clusters is None else (clusters,),
     )
 
 
 Draw = Callable[[np.random.Generator, float], PairedScores]
-WORLDS: tuple[tuple[str, str, Draw, Metric, Mapping[str, float]], ...] = (
+WORLDS: tuple[tuple[str, str, Draw, Mapping[str, float]], ...] = (
     *(
         (
             f"{items} items, models differ on {100 * discordance:g}%",
             "independent items",
             partial(pairs, items=items, discordance=discordance),
-            BINARY,
             {"n_items": items, "discordance": discordance},
         )
         for items, discordance in ((100, 0.2), (300, 0.2), (1000, 0.2), (100, 0.06))
     ),
-    ("50 items, 3 trials", "independent items", partial(trials, items=50), BINARY, {"n_items": 50, "n_trials": 3}),
-    ("200 items, 3 trials", "independent items", partial(trials, items=200), BINARY, {"n_items": 200, "n_trials": 3}),
+    ("50 items, 3 trials", "independent items", partial(trials, items=50), {"n_items": 50, "n_trials": 3}),
+    ("200 items, 3 trials", "independent items", partial(trials, items=200), {"n_items": 200, "n_trials": 3}),
     *(
         (
             f"1000 items, 3 full runs{words}",
             "full runs",
             partial(full_runs, items=1000, run_sd=run_sd),
-            BINARY,
             {"n_items": 1000, "n_trials": 3, "run_sd": run_sd},
         )
         for words, run_sd in (("", 0.0), (" of sd .02", 0.02))
     ),
-    ("40 items, continuous", "independent items", partial(graded, items=40), UNBOUNDED, {"n_items": 40}),
+    ("40 items, continuous", "independent items", partial(graded, items=40), {"n_items": 40}),
     *(
         (
             f"{words}, {kind}",
             "clustered items",
             partial(draw, sizes=sizes),
-            of,
             {"n_clusters": len(sizes), "n_items": sum(sizes)},
         )
         for words, sizes in (("12 uneven clusters", TWELVE), ("40 clusters of 5 items", (5,) * 40))
-        for kind, draw, of in (("continuous", clustered, UNBOUNDED), ("right/wrong", clustered_pairs, BINARY))
+        for kind, draw in (("continuous", clustered), ("right/wrong", clustered_pairs))
     ),
 )
 
 
-def replicate(rng: np.random.Generator, count: int, *, draw: Draw, of: Metric) -> dict[str, Tally]:
+def replicate(rng: np.random.Generator, count: int, *, draw: Draw) -> dict[str, Tally]:
     """Read the detectable difference off data without one, then draw new data with a difference of that size."""
     found = known = wrong = 0
     for _ in range(count):
-        mde = decided(draw(rng, 0.0), of, detectable=True).mde
+        mde = decided(draw(rng, 0.0), detectable=True).mde
         if mde is None:
             continue
         known += 1
-        decision = decided(draw(rng, mde), of)
+        decision = decided(draw(rng, mde))
         right = decision.low is not None and decision.low > 0
         found += decision.claims and right
         wrong += decision.claims and not right
@@ -139,10 +145,8 @@ def tasks(share: float = 1.0) -> list[Task]:
     """Cut every case into parts."""
     return [
         task
-        for name, _, draw, of, _ in WORLDS
-        for task in simulated(
-            NAME, name, partial(replicate, draw=draw, of=of), replicates=REPLICATES, part=PART, share=share
-        )
+        for name, _, draw, _ in WORLDS
+        for task in simulated(NAME, name, partial(replicate, draw=draw), replicates=REPLICATES, part=PART, share=share)
     ]
 
 
@@ -169,7 +173,7 @@ QUESTION = Question(
     measure="power",
     nominal=GOAL,
     methods={FOUND: "ours"},
-    cases=[Case(name=name, group=group, design=design) for name, group, _, _, design in WORLDS],
+    cases=[Case(name=name, group=group, design=design) for name, group, _, design in WORLDS],
     tasks=tasks,
     promises=[
         Promise(

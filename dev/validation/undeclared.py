@@ -88,13 +88,13 @@ def replicate(rng: np.random.Generator, count: int, *, draw: Draw, column: str, 
 
 def claimed(baseline: np.ndarray, candidate: np.ndarray, clusters: tuple[np.ndarray, ...]) -> bool:
     """Whether a direction is claimed: checks are looked at only where the interval excludes 0."""
-    scores = PairedScores(baseline=baseline, candidate=candidate, n_trials=1, clusters=clusters)
-    found = headline_interval(scores, BINARY, conf_level=LEVEL, method="auto")
+    scores = PairedScores(metric=BINARY, baseline=baseline, candidate=candidate, n_trials=1, clusters=clusters)
+    found = headline_interval(scores, conf_level=LEVEL, method="auto")
     if found.conf_low is None or found.conf_high is None or found.conf_low <= 0.0 <= found.conf_high:
         return False
     # With many clusters CR2 and their sign-flip disagree near the limit alone.
     clear = len(clusters) > 0 and (found.n_clusters or 0) >= MANY and (found.p_value or 1.0) < CLEAR
-    return clear or decided(scores, BINARY).claims
+    return clear or decided(scores).claims
 
 
 MATTER, POWER = "chapters that matter", "a difference, chapters that share nothing"

@@ -209,8 +209,13 @@ def test_stored_text_is_json_with_one_row_a_line() -> None:
         (lambda rng: mean_score.trials(rng, items=4000, mean=0.95, spread=0.5).means.mean(), 0.95),
         (lambda rng: mean_score.clustered(rng, n_clusters=2000, mean=0.9).means.mean(), 0.9),
         (lambda rng: peeking.skewed(rng, items=40_000).mean(), 0.0),
-        (lambda rng: false_claims.skewed(rng, items=40_000).scores().differences.mean(), 0.0),
-        (lambda rng: false_claims.clustered(rng, sizes=(5,) * 4000, trials=1).scores().differences.mean(), 0.0),
+        (lambda rng: false_claims.skewed(rng, items=40_000).scores(false_claims.UNBOUNDED).differences.mean(), 0.0),
+        (
+            lambda rng: (
+                false_claims.clustered(rng, sizes=(5,) * 4000, trials=1).scores(false_claims.BINARY).differences.mean()
+            ),
+            0.0,
+        ),
         (lambda rng: power.trials(rng, 0.1, items=20_000).differences.mean(), 0.1),
         (lambda rng: power.full_runs(rng, 0.1, items=20_000, run_sd=0.02).differences.mean(), 0.1),
         (lambda rng: power.pairs(rng, 0.1, items=20_000, discordance=0.2).differences.mean(), 0.1),

@@ -134,13 +134,11 @@ def test_the_decision_on_arrays_is_that_of_compare() -> None:
 def test_every_method_beside_the_decision_is_still_there() -> None:
     """What is stored of checks is what a rerun would have: a decision that is asked for them has their p-values."""
     drawn = false_claims.clustered(np.random.default_rng(1), sizes=false_claims.SEVEN, trials=3)
-    found = decided(drawn.scores(), false_claims.BINARY, checks=True)
+    found = decided(drawn.scores(false_claims.BINARY), checks=True)
     assert {"cluster sign-flip", "wild cluster bootstrap (Webb)"} <= found.p_values.keys()
-    assert decided(drawn.scores(), false_claims.BINARY).low == found.low
+    assert decided(drawn.scores(false_claims.BINARY)).low == found.low
     pair = false_claims.independent(np.random.default_rng(1), items=80, trials=1)
-    assert {"McNemar exact", "McNemar mid-p"} <= decided(
-        pair.scores(), false_claims.BINARY, checks=True
-    ).p_values.keys()
+    assert {"McNemar exact", "McNemar mid-p"} <= decided(pair.scores(false_claims.BINARY), checks=True).p_values.keys()
 
 
 def test_graded_scores_are_decided_on_arrays_as_by_the_methods_themselves() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
 from evalstats.analysis.compare.result import LevelDifferences
+from evalstats.analysis.compare.unseen import with_unseen
 from evalstats.analysis.design.averages import Average
 from evalstats.analysis.design.clusters import (
     ItemFactor,
@@ -118,6 +119,7 @@ class PairedDesign:
             weights = None if strata is None else strata.item_weights
             runs = self.trials.spread(self.paired.items, self.table.systems, self.metric, weights=weights)
         return PairedScores(
+            metric=self.metric,
             baseline=self.paired.column(0),
             candidate=self.paired.column(1),
             n_trials=self.paired.fewest_trials,
@@ -138,19 +140,13 @@ class PairedDesign:
         """Return the width of the interval with these clusters in force; 0 where there is none."""
         other = replace(self, clusters=clusters)
         method = other.fitting_method
-        return headline_interval(other.scores(), self.metric, conf_level=self.conf_level, method=method).width
+        return headline_interval(other.scores(), conf_level=self.conf_level, method=method).width
 
     def difference(self, scores: PairedScores, *, method: str = "", further: bool = False) -> Difference:
         """Return the difference, corrected by people's labels where there are such; `further` asks for the rows beside it."""
-        found = paired_difference(
-            scores,
-            self.metric,
-            conf_level=self.conf_level,
-            method=method or self.fitting_method,
-            seed=self.seed,
-            margin=self.margin,
-            further=further,
-        )
+        method = method or self.fitting_method
+        found = paired_difference(scores, conf_level=self.conf_level, method=method, seed=self.seed, further=further)
+        found = with_unseen(found, scores, self.margin) if scores.graded else found
         if self.labels is None:
             return found
         pair = labelled_pair(self.labels, (scores.baseline, scores.candidate), scores.clusters)
@@ -199,7 +195,7 @@ class PairedDesign:
             pair = labelled_pair(self.labels, (scores.baseline, scores.candidate), scores.clusters)
             _, found = corrected_headline(pair, self.metric, conf_level=narrower, runs=scores.runs)
         else:
-            found = headline_interval(scores, self.metric, conf_level=narrower, method=self.fitting_method)
+            found = headline_interval(scores, conf_level=narrower, method=self.fitting_method)
         return found.conf_low, found.conf_high
 
     def within(self, level: ScoreTable, conf_level: float) -> "PairedDesign":

@@ -19,13 +19,13 @@ were not seen would undo the result (`evalstats.stats.one_sample`).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from evalstats.analysis.compare.result import Verdict
-from evalstats.analysis.compare.unseen import unseen_failures_of, unseen_tail
 from evalstats.analysis.design.labels import LabelAccount
 from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.formats import capital
@@ -57,7 +57,7 @@ from evalstats.stats.paired.binary import (
     smallest_p_paired_binary,
     tango,
 )
-from evalstats.stats.paired.effect_sizes import EffectSize, conditional_odds_ratio, standardised_difference, superiority
+from evalstats.stats.paired.effect_sizes import conditional_odds_ratio, standardised_difference, superiority
 from evalstats.stats.paired.means import SignFlip, augmented_t, paired_t, sign_flip, signed_rank, smallest_p_augmented_t
 from evalstats.stats.planning.clusters import mde_clusters
 from evalstats.stats.planning.power import (
@@ -81,7 +81,7 @@ _ROUNDING = 1e-12
 
 @record
 class PairedScores:
-    """Item means of both arms on the items that both answered; shape (n_items,).
+    """Item means of both arms on the items that both answered, and what a mean is; shape (n_items,).
 
     `n_trials` is the smallest number of scored trials behind any item mean. `clusters` holds whole-number codes for
     each cluster column in force; empty means independent items, whose interval the partitions in `fixed`, coded likewise, may
@@ -89,6 +89,7 @@ class PairedScores:
     are the levels averaged over, where that was asked for, `runs` how far whole runs differ, where they are a sample.
     """
 
+    metric: MetricFacts
     baseline: Floats
     candidate: Floats
     n_trials: int
@@ -108,6 +109,46 @@ class PairedScores:
         d = self.candidate - self.baseline
         size = max(float(end) for side in (self.baseline, self.candidate) for end in (side.max(), -side.min()))
         return np.full_like(d, d.mean()) if 0 < np.ptp(d) <= _ROUNDING * size else d
+
+    @property
+    def coarsest(self) -> Ints:
+        """Of the clusters in force those of which there are fewest."""
+        return min(self.clusters, key=lambda codes: len(np.unique(codes)))
+
+    @property
+    def graded(self) -> bool:
+        """Whether single answers score between right and wrong."""
+        return not self.passes and self.metric.is_graded(self.baseline, self.candidate)
+
+    @property
+    def suit_t(self) -> bool:
+        """Whether t on the differences has a spread to go by; where all are equal, the augmented t has an answer."""
+        return self.metric.span is None or (self.graded and bool(np.ptp(self.differences) > 0))
+
+    def method(self, asked: str) -> str:
+        """Return the method to use; one that the user names must fit the data."""
+        if self.strata is not None:
+            if asked == "auto":
+                return "stratified"
+            raise InputError(
+                f"method {asked!r} weights every item equally; leave it out, or leave out the average over levels"
+            )
+        if asked == "auto" and self.clusters:
+            return "cr2"
+        if asked == "cr2" and not self.clusters:
+            raise InputError(
+                "method 'cr2' is for clustered items, and no cluster column is set; name one, or use method 'auto'"
+            )
+        if asked == "tango" and self.runs is not None:
+            raise InputError("method 'tango' cannot include the variation from run to run; use method 'auto'")
+        if asked == "tango" or (asked == "auto" and self.metric.kind == "binary" and self.runs is None):
+            if self.n_trials == 1 and all(np.isin(side, (0.0, 1.0)).all() for side in (self.baseline, self.candidate)):
+                return "tango"
+            if asked == "tango":
+                raise InputError(
+                    "method 'tango' is for right-or-wrong scores with one trial an item; use method 'auto'"
+                )
+        return asked if asked != "auto" else "t" if self.suit_t else "augmented-t"
 
 
 @record
@@ -144,27 +185,21 @@ class Difference:
 
 
 def paired_difference(
-    scores: PairedScores,
-    metric: MetricFacts,
-    *,
-    conf_level: float,
-    method: str,
-    seed: int,
-    margin: float | None = None,
-    further: bool = True,
+    scores: PairedScores, *, conf_level: float, method: str, seed: int, further: bool = True
 ) -> Difference:
     """Estimate the mean difference by the method that fits the data, or by the one that the user named.
 
-    A declared margin is for the rows that say something of it; `further` asks for rows, of which all but the first decide
-    nothing.
+    `further` asks for rows, of which all but the first decide nothing.
     """
-    chosen = _chosen(scores, metric, method)
-    build = {"tango": _tango, "augmented-t": _augmented, "t": _plain_t, "cr2": _clustered, "stratified": _stratified}
-    found = build[chosen](scores, metric, conf_level, seed=seed, further=further)
-    if further:
-        more = _further_rows(chosen, scores, metric, conf_level=conf_level, seed=seed)
-        found = replace(found, rows=(*found.rows, *more))
-    wider = _over_partitions(found.headline, scores, metric)
+    metric, chosen = scores.metric, scores.method(method)
+    if scores.strata is not None:
+        found = _stratified(scores, scores.strata, conf_level, seed=seed, further=further)
+    elif chosen == "tango":
+        found = _tango(scores, conf_level, further=further)
+    else:
+        build = {"augmented-t": _augmented, "t": _plain_t, "cr2": _clustered}[chosen]
+        found = build(scores, conf_level, seed=seed, further=further)
+    wider = _over_partitions(found.headline, scores)
     if wider is not found.headline:
         note = "for new items of these same levels; the wider of this and the next decides"
         rows = tuple(replace(row, role="second interval") for row in found.rows[:1])
@@ -175,9 +210,8 @@ def paired_difference(
     beyond = metric.span is not None and found.mde is not None and found.mde >= metric.span
     if hopeless or beyond or _few_effective(found.headline):
         found = replace(found, mde=None)
-    found = _with_runs(found, scores, metric)
-    if _is_graded(scores, metric) and found.headline.conf_low is not None:
-        found = _with_unseen(found, scores, metric, margin=margin, conf_level=conf_level)
+    if scores.runs is not None:
+        found = _with_runs(found, scores, scores.runs)
     if method == "auto":
         return found
     ignored = bool(scores.clusters) and chosen != "cr2"
@@ -186,84 +220,53 @@ def paired_difference(
     return replace(found, method_reason="it was asked for", notes=(*found.notes, *cautions))
 
 
-def _with_unseen(
-    found: Difference, scores: PairedScores, metric: MetricFacts, *, margin: float | None, conf_level: float
-) -> Difference:
-    """Limit a result on graded scores by what answers that nobody saw would do to it."""
-    pair, weights = (scores.baseline, scores.candidate), None if scores.strata is None else scores.strata.item_weights
-    if metric.worst is None:
-        limits = unseen_tail(
-            found.headline,
-            *pair,
-            metric,
-            weights=weights,
-            clustered=bool(scores.clusters),
-            margin=margin,
-            conf_level=conf_level,
-        )
-    else:
-        limits = unseen_failures_of(*pair, metric.worst, weights=weights, margin=margin, conf_level=conf_level)
-    return replace(
-        found,
-        failures=limits.failures,
-        doubts=(*found.doubts, *limits.doubts),
-        no_equivalence=(*found.no_equivalence, *limits.no_equivalence),
-        if_claimed=limits.if_claimed,
-        if_equivalent=limits.if_equivalent,
-    )
-
-
-def headline_interval(scores: PairedScores, metric: MetricFacts, *, conf_level: float, method: str) -> IntervalEstimate:
+def headline_interval(scores: PairedScores, *, conf_level: float, method: str) -> IntervalEstimate:
     """Return the headline estimate alone, at another level (for equivalence and simultaneous intervals)."""
-    match _chosen(scores, metric, method):
-        case "tango":
-            found = tango(PairedCounts.from_scores(scores.baseline, scores.candidate), conf_level=conf_level)
-        case "stratified":
-            found = _headline_of_strata(scores, metric, conf_level)
-        case "cr2":
-            found = _headline_of_clusters(scores, metric, conf_level)[0]
-        case "augmented-t":
-            found = _augmented_headline(scores, metric, conf_level)
-        case _:
-            found = paired_t(scores.differences, bound=metric.span, conf_level=conf_level)
-    return _counting_runs(_over_partitions(found, scores, metric), scores, metric)
+    span, chosen = scores.metric.span, scores.method(method)
+    if scores.strata is not None:
+        found = _headline_of_strata(scores, scores.strata, conf_level)
+    elif chosen == "tango":
+        found = tango(PairedCounts.from_scores(scores.baseline, scores.candidate), conf_level=conf_level)
+    elif chosen == "cr2":
+        found = _headline_of_clusters(scores, conf_level)[0]
+    elif chosen == "augmented-t":
+        found = augmented_t(scores.differences, bound=span or 1.0, conf_level=conf_level)
+    else:
+        found = paired_t(scores.differences, bound=span, conf_level=conf_level)
+    return with_runs(_over_partitions(found, scores), scores.runs, low=span and -span, high=span)
 
 
-def _over_partitions(found: IntervalEstimate, scores: PairedScores, metric: MetricFacts) -> IntervalEstimate:
+def _over_partitions(found: IntervalEstimate, scores: PairedScores) -> IntervalEstimate:
     """Return the interval of items that are new within the fixed levels of a partition, where it is the wider one."""
     if scores.clusters or scores.strata is not None or found.conf_low is None:
         return found
-    widest = found
+    widest, span = found, scores.metric.span
     for codes in scores.fixed:
         within = stratified_mean(scores.differences, codes, conf_level=found.conf_level)
         if within.conf_low is None or within.conf_high is None:
             continue
         low, high = within.conf_low, within.conf_high
-        if metric.span is not None:
-            low, high = max(-metric.span, low), min(metric.span, high)
+        if span is not None:
+            low, high = max(-span, low), min(span, high)
         if high - low > widest.width:
             widest = replace(within, conf_low=low, conf_high=high)
     return widest
 
 
-def _counting_runs(found: IntervalEstimate, scores: PairedScores, metric: MetricFacts) -> IntervalEstimate:
-    low, high = (None, None) if metric.span is None else (-metric.span, metric.span)
-    return with_runs(found, scores.runs, low=low, high=high)
-
-
-def _with_runs(found: Difference, scores: PairedScores, metric: MetricFacts) -> Difference:
+def _with_runs(found: Difference, scores: PairedScores, runs: RunSpread) -> Difference:
     """Count the variation from run to run in the headline; the interval without it stands beside."""
-    plain, headline = found.headline, _counting_runs(found.headline, scores, metric)
+    plain, span = found.headline, scores.metric.span
+    headline = with_runs(plain, runs, low=span and -span, high=span)
     if headline is plain:
         return found
-    mde, runs, was, now = found.mde, scores.runs, plain.std_error, headline.std_error
-    if mde is not None and runs is not None and was and now and plain.df:
+    mde, was, now = found.mde, plain.std_error, headline.std_error
+    if mde is not None and was and now and plain.df:
         # The interval's reach grows as it did; new data then fall about the difference as at the median of the run's spread.
         quantile, beyond = t_quantile(plain.conf_level, plain.df), normal_quantile(2 * POWER - 1)
         mde *= (quantile * now + beyond * math.hypot(was, math.sqrt(runs.middle_variance))) / (
             (quantile + beyond) * was
         )
-        mde = mde if metric.span is None or mde < metric.span else None
+        mde = mde if span is None or mde < span else None
     note = "ignores the variation from run to run"
     for first in found.rows[:1]:
         counting = method_row(headline, "headline", first.note)
@@ -272,57 +275,10 @@ def _with_runs(found: Difference, scores: PairedScores, metric: MetricFacts) -> 
     return replace(found, headline=headline, without_runs=plain, mde=mde)
 
 
-def _chosen(scores: PairedScores, metric: MetricFacts, method: str) -> str:
-    """Return the method to use; one that the user names must fit the data."""
-    if scores.strata is not None:
-        if method == "auto":
-            return "stratified"
-        raise InputError(
-            f"method {method!r} weights every item equally; leave it out, or leave out the average over levels"
-        )
-    if method == "auto":
-        if scores.clusters:
-            return "cr2"
-        if metric.kind == "binary" and _single_binary(scores) and scores.runs is None:
-            return "tango"
-        # Where all differences are equal, t has no spread to go by; the augmented t has an answer.
-        return "t" if metric.span is None or (_is_graded(scores, metric) and _varies(scores)) else "augmented-t"
-    if method == "cr2" and not scores.clusters:
-        raise InputError(
-            "method 'cr2' is for clustered items, and no cluster column is set; name one, or use method 'auto'"
-        )
-    if method == "tango" and scores.runs is not None:
-        raise InputError("method 'tango' cannot include the variation from run to run; use method 'auto'")
-    if method == "tango" and not _single_binary(scores):
-        raise InputError("method 'tango' is for right-or-wrong scores with one trial an item; use method 'auto'")
-    return method
+# --- each method: its headline, what stands beside it, and what forbids a claim ---
 
 
-def _augmented_headline(scores: PairedScores, metric: MetricFacts, conf_level: float) -> IntervalEstimate:
-    return augmented_t(scores.differences, bound=metric.span or 1.0, conf_level=conf_level)
-
-
-def _is_graded(scores: PairedScores, metric: MetricFacts) -> bool:
-    """Whether single answers score between right and wrong."""
-    return not scores.passes and metric.is_graded(scores.baseline, scores.candidate)
-
-
-def _varies(scores: PairedScores) -> bool:
-    return bool(np.ptp(scores.differences) > 0)
-
-
-def _single_binary(scores: PairedScores) -> bool:
-    return scores.n_trials == 1 and all(np.isin(side, (0.0, 1.0)).all() for side in (scores.baseline, scores.candidate))
-
-
-def _tango(
-    scores: PairedScores,
-    metric: MetricFacts,
-    conf_level: float,
-    *,
-    seed: int,  # noqa: ARG001 - one signature for all
-    further: bool,
-) -> Difference:
+def _tango(scores: PairedScores, conf_level: float, *, further: bool) -> Difference:
     counts = PairedCounts.from_scores(scores.baseline, scores.candidate)
     headline = tango(counts, conf_level=conf_level)
     rows: tuple[MethodRow, ...] = ()
@@ -334,6 +290,9 @@ def _tango(
             _p_row("McNemar mid-p", mcnemar_midp(counts), headline, note="two-sided, on the discordant items"),
             _p_row("McNemar exact", mcnemar_exact(counts), headline, note="two-sided binomial; conservative"),
             method_row(law, "second interval", words),
+            method_row(bca_law(scores.differences, conf_level=conf_level), "second interval", _BCA),
+            method_row(newcombe(counts, conf_level=conf_level), "second interval", _SQUARE_AND_ADD),
+            method_row(bonett_price(counts, conf_level=conf_level), "second interval", _PSEUDO_ITEMS),
         )
     doubts: list[str] = []
     if counts.discordant == 0:
@@ -348,22 +307,15 @@ def _tango(
         rows=rows,
         table=counts,
         mde=mde_paired_binary(counts.n, counts.discordant / counts.n, conf_level=conf_level, power=POWER),
-        smallest_p=_least_p(scores, metric),
+        smallest_p=_least_p(scores),
         doubts=tuple(doubts),
         notes=notes("few", headline.warnings),
     )
 
 
-def _augmented(
-    scores: PairedScores,
-    metric: MetricFacts,
-    conf_level: float,
-    *,
-    seed: int,
-    further: bool,
-) -> Difference:
-    d, span, trials = scores.differences, metric.span or 1.0, scores.n_trials
-    headline = _augmented_headline(scores, metric, conf_level)
+def _augmented(scores: PairedScores, conf_level: float, *, seed: int, further: bool) -> Difference:
+    d, span, trials = scores.differences, scores.metric.span or 1.0, scores.n_trials
+    headline = augmented_t(d, bound=span, conf_level=conf_level)
     rows: tuple[MethodRow, ...] = ()
     if further:
         law = percentile_law(d, conf_level=conf_level)
@@ -375,10 +327,11 @@ def _augmented(
             method_row(law, "second interval", "exact law of the bootstrap over items; no seed"),
             method_row(augmented_law, "second interval", "the same with the two pseudo-items"),
             method_row(plain, "second interval", "plain t; too short where scores crowd at a bound"),
+            *_further_rows(scores, conf_level, seed=seed),
         )
     if scores.passes:
         why = "an item's value is a share of all sets of k of its trials"
-    elif _is_graded(scores, metric) and not _varies(scores):
+    elif scores.graded and not scores.suit_t:
         why = "all items differ by the same amount, so t has no spread to use"
     else:
         several = f"there are at least {trials} trials an item"
@@ -390,21 +343,14 @@ def _augmented(
         rows=rows,
         # The two pseudo-items shrink the mean that is tested by n/(n + 2).
         mde=None if shrunken is None else shrunken * (len(d) + 2) / len(d),
-        smallest_p=_least_p(scores, metric),
+        smallest_p=_least_p(scores),
         doubts=_no_change(d),
         notes=notes("few", headline.warnings),
     )
 
 
-def _plain_t(
-    scores: PairedScores,
-    metric: MetricFacts,
-    conf_level: float,
-    *,
-    seed: int,
-    further: bool,
-) -> Difference:
-    d = scores.differences
+def _plain_t(scores: PairedScores, conf_level: float, *, seed: int, further: bool) -> Difference:
+    d, metric = scores.differences, scores.metric
     headline = paired_t(d, bound=metric.span, conf_level=conf_level)
     rows: list[MethodRow] = []
     if further:
@@ -418,30 +364,24 @@ def _plain_t(
             wider = augmented_t(d, bound=metric.span, conf_level=conf_level)
             words = "with one pseudo-item up and one down; safer where few items differ"
             rows.append(method_row(wider, "second interval", words))
+        rows += _further_rows(scores, conf_level, seed=seed)
     few = (f"only {len(d)} items",) if len(d) < MIN_DISCORDANT else ()
-    kind = "graded" if _is_graded(scores, metric) else f"taken as {metric.kind}"
+    kind = "graded" if scores.graded else f"taken as {metric.kind}"
     return Difference(
         headline=headline,
         method_reason=f"the score is {'without bounds' if metric.span is None else kind}, and no clusters are declared",
         rows=tuple(rows),
         mde=_mde(headline, conf_level),
-        smallest_p=_least_p(scores, metric),
+        smallest_p=_least_p(scores),
         doubts=(*_no_change(d), *(few or _few_differing(d))),
         no_equivalence=few,
         notes=notes("few", headline.warnings),
     )
 
 
-def _clustered(
-    scores: PairedScores,
-    metric: MetricFacts,
-    conf_level: float,
-    *,
-    seed: int,
-    further: bool,
-) -> Difference:
-    d, coarsest = scores.differences, _coarsest(scores.clusters)
-    headline, found = _headline_of_clusters(scores, metric, conf_level)
+def _clustered(scores: PairedScores, conf_level: float, *, seed: int, further: bool) -> Difference:
+    d, coarsest, metric = scores.differences, scores.coarsest, scores.metric
+    headline, found = _headline_of_clusters(scores, conf_level)
     flip = cluster_sign_flip(d, coarsest, seed=seed)
     rows: list[MethodRow] = []
     if further:
@@ -469,7 +409,7 @@ def _clustered(
         headline=headline,
         method_reason="items are clustered, so clusters are the unit that carries information",
         rows=tuple(rows),
-        mde=_mde_of_clusters(found, scores, metric, conf_level),
+        mde=_mde_of_clusters(found, scores, conf_level),
         smallest_p=smallest_p_clusters(found.n_clusters),
         design_effect=found.design_effect,
         effective_clusters=found.effective_clusters,
@@ -479,25 +419,17 @@ def _clustered(
     )
 
 
-def _stratified(
-    scores: PairedScores,
-    metric: MetricFacts,
-    conf_level: float,
-    *,
-    seed: int,
-    further: bool,
-) -> Difference:
+def _stratified(scores: PairedScores, strata: Strata, conf_level: float, *, seed: int, further: bool) -> Difference:
     """Average over fixed levels: within each, items are new; the levels are these."""
-    d, strata = scores.differences, _strata_of(scores)
-    headline = _headline_of_strata(scores, metric, conf_level)
+    d, headline = scores.differences, _headline_of_strata(scores, strata, conf_level)
     # What each item adds to the weighted mean; under no difference its sign is even.
     pulls = len(d) * strata.item_weights * d
     clustered = bool(scores.clusters)
-    flip = cluster_sign_flip(pulls, _coarsest(scores.clusters), seed=seed) if clustered else sign_flip(pulls, seed=seed)
+    flip = cluster_sign_flip(pulls, scores.coarsest, seed=seed) if clustered else sign_flip(pulls, seed=seed)
 
     rows: tuple[MethodRow, ...] = ()
     if further:
-        plain = headline_interval(replace(scores, strata=None), metric, conf_level=conf_level, method="auto")
+        plain = headline_interval(replace(scores, strata=None), conf_level=conf_level, method="auto")
         rows = (
             method_row(headline, "headline", "from the variance within levels"),
             _flip_row(flip, headline, unit="cluster" if clustered else "item"),
@@ -517,52 +449,31 @@ def _stratified(
     )
 
 
-def _headline_of_strata(scores: PairedScores, metric: MetricFacts, conf_level: float) -> IntervalEstimate:
-    d, strata, span = scores.differences, _strata_of(scores), metric.span
-    if not scores.clusters and span is not None and not (_is_graded(scores, metric) and _varies(scores)):
-        return stratified_augmented_t(
-            d,
-            strata.codes,
-            weights=strata.shares,
-            bound=span,
-            conf_level=conf_level,
-        )
+def _headline_of_strata(scores: PairedScores, strata: Strata, conf_level: float) -> IntervalEstimate:
+    d, span = scores.differences, scores.metric.span
+    if span is not None and not scores.clusters and not scores.suit_t:
+        return stratified_augmented_t(d, strata.codes, weights=strata.shares, bound=span, conf_level=conf_level)
     found = stratified_mean(d, strata.codes, weights=strata.shares, clusters=scores.clusters, conf_level=conf_level)
     if span is None or found.conf_low is None or found.conf_high is None:
         return found
     return replace(found, conf_low=max(-span, found.conf_low), conf_high=min(span, found.conf_high))
 
 
-def _strata_of(scores: PairedScores) -> Strata:
-    if scores.strata is None:
-        raise InputError("no levels are averaged over")
-    return scores.strata
-
-
-def _headline_of_clusters(
-    scores: PairedScores, metric: MetricFacts, conf_level: float
-) -> tuple[IntervalEstimate, ClusterMean]:
+def _headline_of_clusters(scores: PairedScores, conf_level: float) -> tuple[IntervalEstimate, ClusterMean]:
     """Return CR2's estimate, or, where all clusters agree and CR2 has no spread to go by, augmented t on cluster means."""
-    low, high = (None, None) if metric.span is None else (-metric.span, metric.span)
-    if len(scores.clusters) == 1:
-        found = cluster_mean(scores.differences, scores.clusters[0], conf_level=conf_level, low=low, high=high)
-    else:
-        found = multiway_mean(scores.differences, scores.clusters, conf_level=conf_level, low=low, high=high)
-    estimate = found.estimate
-    if estimate.conf_low is not None or found.n_clusters < FEW_CLUSTERS or metric.span is None:
-        return estimate, found
-    fallback = _augmented_clusters(scores.differences, _coarsest(scores.clusters), metric.span, conf_level)
-    return replace(fallback, n=len(scores.differences), n_clusters=found.n_clusters), found
+    d, span, of = scores.differences, scores.metric.span, scores.clusters
+    given: dict[str, Any] = {"conf_level": conf_level, "low": span and -span, "high": span}
+    found = cluster_mean(d, of[0], **given) if len(of) == 1 else multiway_mean(d, of, **given)
+    if found.estimate.conf_low is not None or found.n_clusters < FEW_CLUSTERS or span is None:
+        return found.estimate, found
+    fallback = _augmented_clusters(d, scores.coarsest, span, conf_level)
+    return replace(fallback, n=len(d), n_clusters=found.n_clusters), found
 
 
 def _augmented_clusters(differences: Floats, codes: Ints, span: float, conf_level: float) -> IntervalEstimate:
     means = np.bincount(codes, weights=differences) / np.bincount(codes)
     found = augmented_t(means, bound=span, conf_level=conf_level)
     return replace(found, method="augmented t on cluster means", n_clusters=len(means))
-
-
-def _coarsest(clusters: Sequence[Ints]) -> Ints:
-    return min(clusters, key=lambda codes: len(np.unique(codes)))
 
 
 def _cluster_doubts(headline: IntervalEstimate, flip: SignFlip, conf_level: float) -> tuple[str, ...]:
@@ -587,16 +498,16 @@ def _few_effective(headline: IntervalEstimate) -> tuple[str, ...]:
     return (f"effectively {1 + headline.df:.1f} clusters ({headline.df:.1f} degrees of freedom)",)
 
 
-def _least_p(scores: PairedScores, metric: MetricFacts) -> float:
+def _least_p(scores: PairedScores) -> float:
     """Return the smallest p that so many items of this kind of score could show, whatever the answers are.
 
     Which method the answers at hand led to does not count: graded scores of one draw may all lie at the ends. A t from a few
     numbers rests on their being normal; the sign-flip on the same items does not. Fewer than 6 items that differ decide nothing.
     """
-    n = len(scores.differences)
-    if metric.kind not in ("binary", "proportion"):
+    n, kind = len(scores.baseline), scores.metric.kind
+    if kind not in ("binary", "proportion"):
         return smallest_p_clusters(n)
-    if metric.kind == "proportion" or scores.n_trials > 1 or scores.passes:
+    if kind == "proportion" or scores.n_trials > 1 or scores.passes:
         return smallest_p_augmented_t(n)
     return smallest_p_paired_binary(n) if n >= MIN_DISCORDANT else 1.0
 
@@ -620,12 +531,12 @@ def _mde(headline: IntervalEstimate, conf_level: float) -> float | None:
     return mde_from_std_error(headline.std_error, headline.df, conf_level=conf_level, power=POWER)
 
 
-def _mde_of_clusters(found: ClusterMean, scores: PairedScores, metric: MetricFacts, conf_level: float) -> float | None:
+def _mde_of_clusters(found: ClusterMean, scores: PairedScores, conf_level: float) -> float | None:
     """Return the detectable difference, the sign-flip that must agree being counted in."""
     headline = found.estimate
     if headline.std_error is None or headline.df is None or headline.std_error <= 0:
         return None
-    codes, n, effect = _coarsest(scores.clusters), len(scores.differences), found.design_effect
+    codes, n, effect = scores.coarsest, len(scores.baseline), found.design_effect
     return mde_clusters(
         headline.std_error,
         headline.df,
@@ -634,7 +545,7 @@ def _mde_of_clusters(found: ClusterMean, scores: PairedScores, metric: MetricFac
         power=POWER,
         shares=np.unique(codes, return_counts=True)[1] / n,
         between=0.5 if effect is None else min(1.0, max(0.0, 1 - 1 / effect)),
-        step=1 / (n * scores.n_trials) if metric.kind in ("binary", "proportion") else 0.0,
+        step=1 / (n * scores.n_trials) if scores.metric.kind in ("binary", "proportion") else 0.0,
     )
 
 
@@ -667,41 +578,25 @@ def _flip_row(flip: SignFlip, headline: IntervalEstimate, *, unit: str = "item")
 
 # --- beside the headline ---
 
+_BCA = "exact law, no seed; for comparison with published BCa intervals, and no cure near 0 and 1"
+_SQUARE_AND_ADD = "square-and-add; closed form, a little wider"
+_PSEUDO_ITEMS = "one pseudo-item in each discordant cell"
 
-def _further_rows(
-    method: str,
-    scores: PairedScores,
-    metric: MetricFacts,
-    *,
-    conf_level: float,
-    seed: int,
-) -> tuple[MethodRow, ...]:
-    """Return intervals that stand beside a headline whatever its method shows."""
-    differences = scores.differences
-    if method in ("cr2", "stratified"):
-        return ()
-    words = "exact law, no seed; for comparison with published BCa intervals, and no cure near 0 and 1"
-    bca = method_row(bca_law(differences, conf_level=conf_level), "second interval", words)
-    if method == "tango":
-        counts = PairedCounts.from_scores(scores.baseline, scores.candidate)
-        closed, pseudo = newcombe(counts, conf_level=conf_level), bonett_price(counts, conf_level=conf_level)
-        return (
-            bca,
-            method_row(closed, "second interval", "square-and-add; closed form, a little wider"),
-            method_row(pseudo, "second interval", "one pseudo-item in each discordant cell"),
-        )
-    rows = [bca]
-    if (metric.span is None or metric.kind == "ordinal") and len(differences) <= MOST_RANKED:
+
+def _further_rows(scores: PairedScores, conf_level: float, *, seed: int) -> Iterator[MethodRow]:
+    """Yield intervals of a mean of item differences that stand beside t, whichever decides."""
+    d, metric = scores.differences, scores.metric
+    yield method_row(bca_law(d, conf_level=conf_level), "second interval", _BCA)
+    if (metric.span is None or metric.kind == "ordinal") and len(d) <= MOST_RANKED:
         words = "the centre of symmetric differences (Hodges and Lehmann), which is not the mean"
-        rows.append(method_row(signed_rank(differences, conf_level=conf_level), "other estimand", words))
-    if len(differences) <= MOST_STUDENTISED:
-        found, words = bootstrap_t(differences, conf_level=conf_level, seed=seed), f"seed {seed}"
+        yield method_row(signed_rank(d, conf_level=conf_level), "other estimand", words)
+    if len(d) <= MOST_STUDENTISED:
+        found, words = bootstrap_t(d, conf_level=conf_level, seed=seed), f"seed {seed}"
         if found.error_low is not None and found.error_high is not None:
             unit = f" {metric.shown_unit}".rstrip()
             ends = " and ".join(scaled(error, metric.scale) for error in (found.error_low, found.error_high))
             words += f"; Monte Carlo error of its ends {ends}{unit}"
-        rows.append(method_row(found.estimate, "second interval", words))
-    return tuple(rows)
+        yield method_row(found.estimate, "second interval", words)
 
 
 def effect_rows(found: Difference, scores: PairedScores, conf_level: float) -> tuple[MethodRow, ...]:
@@ -710,8 +605,7 @@ def effect_rows(found: Difference, scores: PairedScores, conf_level: float) -> t
     For graded scores, the share of outright failures that would undo the result as well. Of several clusters the coarsest counts.
     """
     differences, failures = scores.differences, found.failures
-    coarsest = _coarsest(scores.clusters) if scores.clusters else None
-    above = superiority(differences, clusters=coarsest, conf_level=conf_level)
+    above = superiority(differences, clusters=scores.coarsest if scores.clusters else None, conf_level=conf_level)
     note = "chance that the candidate does better on an item, ties counted half"
     rows = [method_row(above, "other estimand", note, term="superiority")]
     risk: list[MethodRow] = []
@@ -735,23 +629,20 @@ def effect_rows(found: Difference, scores: PairedScores, conf_level: float) -> t
     if scores.clusters:
         return (*rows, *risk)
     if found.table is not None:
-        odds = conditional_odds_ratio(found.table, conf_level=conf_level)
-        rows.append(_effect_row("odds ratio", odds, "odds that the candidate wins an item that one alone got right"))
+        term, note = "odds ratio", "odds that the candidate wins an item that one alone got right"
+        size = conditional_odds_ratio(found.table, conf_level=conf_level)
     else:
+        term, note = "d_z", "mean difference in standard deviations of the differences"
         size = standardised_difference(differences, conf_level=conf_level)
-        rows.append(_effect_row("d_z", size, "mean difference in standard deviations of the differences"))
-    return (*rows, *risk)
-
-
-def _effect_row(term: str, found: EffectSize, note: str) -> MethodRow:
-    return MethodRow(
+    row = MethodRow(
         term=term,
-        method=found.method,
+        method=size.method,
         role="other estimand",
-        conf_level=found.conf_level,
-        estimate=found.estimate,
-        conf_low=found.conf_low,
-        conf_high=found.conf_high,
-        n_items=found.n,
-        note="; ".join(part for part in (note, found.reason) if part),
+        conf_level=size.conf_level,
+        estimate=size.estimate,
+        conf_low=size.conf_low,
+        conf_high=size.conf_high,
+        n_items=size.n,
+        note="; ".join(part for part in (note, size.reason) if part),
     )
+    return (*rows, row, *risk)

@@ -243,7 +243,7 @@ def uneven_order(table: ScoreTable, clusters: tuple[str, ...]) -> UnevenOrder | 
 def _units(table: ScoreTable, clusters: tuple[str, ...]) -> _Units:
     paired = table.take(table.paired())
     finished = finishing_order(paired)
-    d = PairedScores(baseline=paired.column(0), candidate=paired.column(1), n_trials=1).differences
+    d = PairedScores(metric=table.metric, baseline=paired.column(0), candidate=paired.column(1), n_trials=1).differences
     grouped = [name for name in clusters if len(np.unique(paired.codes(name))) < d.size]
     if len(grouped) > 1:
         raise CannotAnswerError(

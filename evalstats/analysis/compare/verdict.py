@@ -207,6 +207,7 @@ def missing_account(design: PairedDesign) -> Missing:
 
     def difference(values: Floats, conf_level: float) -> IntervalEstimate:
         scores = PairedScores(
+            metric=metric,
             baseline=values[:, 0].copy(),
             candidate=values[:, 1].copy(),
             n_trials=n_trials,
@@ -214,7 +215,7 @@ def missing_account(design: PairedDesign) -> Missing:
             fixed=fixed,
             strata=design.strata(table),
         )
-        return headline_interval(scores, metric, conf_level=conf_level, method=design.fitting_method)
+        return headline_interval(scores, conf_level=conf_level, method=design.fitting_method)
 
     return at_either_end(counted, table, difference, conf_level=design.conf_level, margin=design.margin)
 

@@ -67,9 +67,11 @@ class ItemMeans:
         candidate, baseline = self.values[both, cell], self.values[both, reference]
         differ = int((np.abs(candidate - baseline) > 1e-12).sum())
         clusters = () if self.cluster is None else (self.cluster[both],)
-        scores = PairedScores(baseline=baseline, candidate=candidate, n_trials=self.fewest, clusters=clusters)
+        scores = PairedScores(
+            metric=table.metric, baseline=baseline, candidate=candidate, n_trials=self.fewest, clusters=clusters
+        )
         try:
-            found = headline_interval(scores, table.metric, conf_level=conf_level, method="auto")
+            found = headline_interval(scores, conf_level=conf_level, method="auto")
         except CannotAnswerError:
             found = None
         return PairedDrop(n, differ, float((candidate - baseline).mean()), found)

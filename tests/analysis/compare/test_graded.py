@@ -11,6 +11,7 @@ from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.difference import PairedScores, paired_difference
 from evalstats.analysis.compare.gate import gate
 from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.compare.unseen import with_unseen
 from evalstats.analysis.compare.verdict import at_margin
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
@@ -323,9 +324,10 @@ def test_few_gates_pass_a_loss_as_large_as_the_margin_on_costs_with_a_long_tail(
     passed = limit = 0
     for _ in range(n_tables):
         first, second = (rng.lognormal(-s * s / 2, s, 30) for s in (0.3, 1.2))
-        scores = PairedScores(baseline=first, candidate=second + 0.3, n_trials=1)
         metric = Metric(benchmark="", name="", low=None, high=None, unit="", kind="continuous", higher_is_better=False)
-        found = paired_difference(scores, metric, conf_level=0.95, method="auto", seed=0, margin=0.3, further=False)
+        scores = PairedScores(metric=metric, baseline=first, candidate=second + 0.3, n_trials=1)
+        found = paired_difference(scores, conf_level=0.95, method="auto", seed=0, further=False)
+        found = with_unseen(found, scores, margin=0.3)
         account = at_margin(found, scores, metric, 0.3, 0.95)
         passed += account.noninferior
         limit += account.limit < 0.3

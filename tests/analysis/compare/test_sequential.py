@@ -300,7 +300,10 @@ def test_it_takes_the_place_of_the_headline_and_leaves_the_rest_below(answers):
     first, second = answers
     metric = Metric(benchmark="b", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="")
     fixed = paired_difference(
-        PairedScores(baseline=first, candidate=second, n_trials=1), metric, conf_level=0.95, method="auto", seed=0
+        PairedScores(metric=metric, baseline=first, candidate=second, n_trials=1),
+        conf_level=0.95,
+        method="auto",
+        seed=0,
     )
     account = watched(data_of(rows_of("A", first), rows_of("B", second)))
     found = as_difference(account, fixed)
