@@ -24,6 +24,7 @@ from evalstats.analysis.compare.sequential import (
 )
 from evalstats.analysis.compare.verdict import (
     Judged,
+    answered,
     at_margin,
     judged,
     left_out,
@@ -94,6 +95,7 @@ from evalstats.grammar import quoted_list
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, unmet, with_plan, with_primary
 from evalstats.schema.tables import levels_of
+from evalstats.stats.posterior import ClusterMoments
 from evalstats.stats.runs import RunSpread
 from evalstats.table.items import ITEM_OF_VARIANTS, trial_sets
 from evalstats.table.score_table import ScoreTable, refuse_unpaired
@@ -580,18 +582,17 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
     )
     trials = replace(design.trials, shared=False)
 
-    def side_score(j: int) -> Score:
-        side = paired.select(j)
-        own = item_scores(side, design.clusters, trials, average=design.average)
-        if design.labels is not None and found.labels is not None:
-            own = replace(own, labels=design.labels.of_side(j, found.labels.tuning))
-        return score_of(own, side, design.data, clusters=design.clusters, conf_level=design.conf_level, trials=trials)
-
-    sides = (side_score(0), side_score(1))
+    sides: list[Score] = []
+    for j, side in enumerate((paired.select(0), paired.select(1))):
+        tuning = None if found.labels is None else found.labels.tuning
+        labels = None if design.labels is None or tuning is None else design.labels.of_side(j, tuning)
+        own = item_scores(side, design.clusters, trials, average=design.average, labels=labels)
+        sides.append(score_of(own, design.data, design.conf_level))
     clusters = tuple(label_of(name, design.data.factor_names()) for name in design.clusters)
     average = plain_average(design.data, paired.items, design.clusters)
     # Effect sizes take every item alike, which an average over levels does not; with labels they are the judge's.
     plain = scores.strata is None and design.labels is None
+    one_way = headline.method == "CR2, Satterthwaite df" and len(scores.clusters) == 1 and design.labels is None
     return Comparison(
         **estimated(headline, conf_level=design.conf_level, reason=headline.reason if design.too_few else None),
         about=metric.facts,
@@ -633,7 +634,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         uneven=uneven_order(paired, design.clusters) if plain and watched is None else None,
         missing=replace(missing, withheld=ruled.withheld),
         labels=found.labels,
-        cluster_moments=design.cluster_moments(found, scores),
+        cluster_moments=ClusterMoments.of(scores.differences, scores.clusters[0]) if one_way else None,
         flipped=flipped_items(paired, design.data.runs),
         effects=effect_rows(found, scores, design.conf_level) if plain else (),
         costs=cost_rows(paired, clusters=design.clusters, conf_level=design.conf_level),
@@ -658,9 +659,7 @@ def _on_these_items(design: PairedDesign, verdict: Verdict) -> tuple[TheseItems 
     if factor is None:
         return None, ()
     plain = replace(design, clusters=design.declared, widened_by=None, too_few=None)
-    scores = plain.scores()
-    found = plain.difference(scores)
-    then, _ = verdict_of(plain, found, plain.equivalence(scores))
+    _, found, then, _ = answered(plain)
     these = TheseItems(
         **estimated(found.headline, conf_level=design.conf_level),
         factor=factor.factor,
@@ -682,9 +681,7 @@ def _by_other_averages(design: PairedDesign, result: Comparison, declared: Seque
         if any(fixed_by(average, design.paired, name) for name in design.clusters):
             continue
         other = replace(design, average=average if average.kind == "macro" else None, method="auto")
-        scores = other.scores()
-        found = other.without_claims(other.difference(scores))
-        verdict, reason = verdict_of(other, found, other.equivalence(scores))
+        _, found, verdict, reason = answered(other)
         estimate = found.headline.estimate
         verdict = judged(missing_account(other), verdict, reason, estimate=estimate, names=design.names).verdict
         row = OtherAverage(

@@ -35,7 +35,6 @@ from evalstats.schema.data import EvalData
 from evalstats.stats import estimate as numbers
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.planning.power import mde_from_std_error
-from evalstats.stats.posterior import ClusterMoments
 from evalstats.stats.raters.correction import (
     JudgedPair,
     PoweredMean,
@@ -45,9 +44,9 @@ from evalstats.stats.raters.correction import (
     rogan_gladen_difference,
     std_error_for_power,
 )
-from evalstats.stats.runs import RunSpread, with_runs
+from evalstats.stats.runs import with_runs
 from evalstats.stats.stratified import Strata
-from evalstats.table.items import Floats, Ints, level_places
+from evalstats.table.items import level_places
 from evalstats.table.metric import MetricFacts
 from evalstats.table.score_table import ScoreTable
 
@@ -149,22 +148,7 @@ class PairedDesign:
         found = with_unseen(found, scores, self.margin) if scores.graded else found
         if self.labels is None:
             return found
-        pair = labelled_pair(self.labels, (scores.baseline, scores.candidate), scores.clusters)
-        return corrected(
-            found,
-            pair,
-            self.metric,
-            labels=self.labels,
-            names=self.names,
-            conf_level=self.conf_level,
-            margin=self.margin,
-            runs=scores.runs,
-        )
-
-    def cluster_moments(self, found: Difference, scores: PairedScores) -> ClusterMoments | None:
-        """Return what a posterior needs where clusters of one kind decide, and nothing else does."""
-        alone = found.headline.method == "CR2, Satterthwaite df" and len(scores.clusters) == 1
-        return ClusterMoments.of(scores.differences, scores.clusters[0]) if alone and self.labels is None else None
+        return corrected(found, scores, self.labels, names=self.names, margin=self.margin)
 
     def without_claims(self, found: Difference) -> Difference:
         """Forbid any claim where items clearly go by a factor with too few levels."""
@@ -192,8 +176,7 @@ class PairedDesign:
             return None, None
         narrower = 2 * self.conf_level - 1
         if self.labels is not None:
-            pair = labelled_pair(self.labels, (scores.baseline, scores.candidate), scores.clusters)
-            _, found = corrected_headline(pair, self.metric, conf_level=narrower, runs=scores.runs)
+            *_, found = corrected_headline(scores, self.labels, narrower)
         else:
             found = headline_interval(scores, conf_level=narrower, method=self.fitting_method)
         return found.conf_low, found.conf_high
@@ -293,37 +276,28 @@ _POWER = 0.8
 _SURE = 0.05
 
 
-def labelled_pair(labels: Labels, judged: tuple[Floats, Floats], clusters: Sequence[Ints]) -> JudgedPair:
-    """Return the judge's scores and labels of both sides for the statistics."""
-    codes = one_cluster_column(clusters)
-    return judged_pair(np.column_stack(judged), labels.values, probabilities=labels.chances, clusters=codes)
-
-
 def corrected_headline(
-    pair: JudgedPair, metric: MetricFacts, *, conf_level: float, runs: RunSpread | None = None
-) -> tuple[PoweredMean, numbers.IntervalEstimate]:
-    """Return the prediction-powered difference, and the headline made of it: runs counted, kept within the metric's bounds."""
+    scores: PairedScores, labels: Labels, conf_level: float
+) -> tuple[JudgedPair, PoweredMean, numbers.IntervalEstimate]:
+    """Return the judge's scores beside labels, the prediction-powered difference, and the headline that is made of it.
+
+    The headline counts runs and stays within the metric's bounds.
+    """
+    codes, judged = one_cluster_column(scores.clusters), np.column_stack((scores.baseline, scores.candidate))
+    pair = judged_pair(judged, labels.values, probabilities=labels.chances, clusters=codes)
     found = powered_difference(pair, conf_level=conf_level)
-    headline = with_runs(found.estimate, runs)
-    span = metric.span
+    headline, span = with_runs(found.estimate, scores.runs), scores.metric.span
     if span is not None and headline.conf_low is not None and headline.conf_high is not None:
         headline = replace(headline, conf_low=max(headline.conf_low, -span), conf_high=min(headline.conf_high, span))
-    return found, headline
+    return pair, found, headline
 
 
 def corrected(
-    judged: Difference,
-    pair: JudgedPair,
-    metric: MetricFacts,
-    *,
-    labels: Labels,
-    names: tuple[str, str],
-    conf_level: float,
-    margin: float | None,
-    runs: RunSpread | None,
+    judged: Difference, scores: PairedScores, labels: Labels, *, names: tuple[str, str], margin: float | None
 ) -> Difference:
     """Put the corrected difference in the judge's place; the judge's and the labels' own stand below it."""
-    found, headline = corrected_headline(pair, metric, conf_level=conf_level, runs=runs)
+    metric, conf_level = scores.metric, judged.headline.conf_level
+    pair, found, headline = corrected_headline(scores, labels, conf_level)
     by_errors = _by_errors(pair, metric, conf_level)
     words = "by the judge alone, whose errors no interval of its own scores counts"
     rows = [
@@ -341,7 +315,7 @@ def corrected(
         mde = mde_from_std_error(headline.std_error, headline.df, conf_level=conf_level, power=_POWER)
     return Difference(
         headline=headline,
-        without_runs=None if runs is None else found.estimate,
+        without_runs=None if scores.runs is None else found.estimate,
         method_reason="people labelled a part of the items, and the judge's scores of all are corrected by it",
         rows=tuple(rows),
         mde=mde,

@@ -7,9 +7,8 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.compare.design import PairedDesign
-from evalstats.analysis.compare.difference import Difference, PairedScores
 from evalstats.analysis.compare.result import GroupRow
-from evalstats.analysis.compare.verdict import judged, missing_account, verdict_of
+from evalstats.analysis.compare.verdict import answered, judged, missing_account
 from evalstats.analysis.design.clusters import label_of
 from evalstats.analysis.result import MethodRow, estimated, method_row
 from evalstats.errors import CannotAnswerError, InputError
@@ -37,33 +36,27 @@ def by_level(design: PairedDesign, column: str) -> tuple[GroupRow, ...]:
             f"{text}; give each item one" if several else f"no paired item has a level of {column!r}"
         )
     conf_level = 1 - (1 - design.conf_level) / len(levels)
-    found: list[tuple[str, PairedDesign, PairedScores, Difference]] = []
+    rows: list[GroupRow] = []
     for name, table in levels:
         part = design.within(table, conf_level)
-        own = part.scores()
-        found.append((name, part, own, part.without_claims(part.difference(own))))
-    # As it is shown: with the interval that a factor nobody declared widened.
-    shown = {name: part.shown(each).headline for name, part, _, each in found}
-    known = {name: p for name, headline in shown.items() if (p := headline.p_value) is not None}
-    p_holm: dict[str, float] = dict(zip(known, holm([*known.values()]).tolist(), strict=True)) if known else {}
-    rows: list[GroupRow] = []
-    for name, part, own, each in found:
-        verdict, reason = verdict_of(part, each, part.equivalence(own))
-        headline = shown[name]
+        scores, found, verdict, reason = answered(part)
+        headline = part.shown(found).headline  # with the interval that a factor nobody declared widened
         row = GroupRow(
             **estimated(headline),
             level=name,
             n_items=headline.n,
             n_clusters=headline.n_clusters,
-            baseline=own.mean(own.baseline),
-            candidate=own.mean(own.candidate),
+            baseline=scores.mean(scores.baseline),
+            candidate=scores.mean(scores.candidate),
             p_adjusted=None if headline.p_value is None else min(1.0, len(levels) * headline.p_value),
-            p_holm=p_holm.get(name),
+            p_holm=None,
             verdict=verdict,
-            verdict_reason="; ".join((reason, *(note.text for note in each.qualifiers(verdict)))),
+            verdict_reason="; ".join((reason, *(note.text for note in found.qualifiers(verdict)))),
         )
         rows.append(_if_missing(design, row, part.table))
-    return tuple(rows)
+    known = [p for row in rows if (p := row.p_value) is not None]
+    stepped = iter(holm(known).tolist() if known else ())
+    return tuple(row if row.p_value is None else replace(row, p_holm=next(stepped)) for row in rows)
 
 
 def _if_missing(design: PairedDesign, row: GroupRow, table: ScoreTable) -> GroupRow:

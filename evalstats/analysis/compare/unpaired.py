@@ -205,14 +205,7 @@ def unpaired_comparison(
     units = assigned_units(data, table, clusters)
     what, split = units.noun, split_mismatch(data, table, units, ratio=settings.ratio)
     first, second = (
-        score_of(
-            item_scores(part, clusters, trials, average=average),
-            part,
-            data,
-            clusters=clusters,
-            conf_level=conf_level,
-            trials=trials,
-        )
+        score_of(item_scores(part, clusters, trials, average=average), data, conf_level)
         for part in (table.select(j).take(table.scored[:, j]) for j in range(2))
     )
     n = [int(table.scored[:, j].sum()) for j in range(2)]

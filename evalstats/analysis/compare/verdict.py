@@ -48,6 +48,13 @@ def verdict_of(
     return ("inconclusive", reason) if undeclared and verdict == "invalid" else (verdict, reason)
 
 
+def answered(design: PairedDesign) -> tuple[PairedScores, Difference, Verdict, str]:
+    """Answer with a part of the items, or with another decision: the scores, their difference, the verdict and its reason."""
+    scores = design.scores()
+    found = design.without_claims(design.difference(scores))
+    return scores, found, *verdict_of(design, found, design.equivalence(scores))
+
+
 def decide(
     found: Difference,
     metric: MetricFacts,

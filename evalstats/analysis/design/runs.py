@@ -93,8 +93,8 @@ class TrialDesign:
         sides = self.effects(items, arms, weights=weights) if self.role == "sample" else []
         if self.run_sd is not None and self.run_sd.known:
             return run_spread(*(sides or [ALONE] * len(arms)), prior=self.run_sd)
-        prior = self.run_sd or usual_prior(metric, sides)
-        return None if prior is None else run_spread(*sides, prior=prior)
+        prior = usual_prior(metric, sides) if self.run_sd is None and sides else self.run_sd
+        return run_spread(*sides, prior=prior) if sides and prior is not None else None
 
     def effects(
         self, items: pl.DataFrame, arms: Sequence[System], *, weights: Floats | None = None

@@ -303,8 +303,7 @@ def _lines(
     for j, system in enumerate(cases.table.systems):
         here = cases.own(j)
         own = cases.table.select(j).take(here)
-        scores = item_scores(own, clusters, trials)
-        score = score_of(scores, own, data, clusters=clusters, conf_level=conf_level, trials=trials)
+        score = score_of(item_scores(own, clusters, trials), data, conf_level)
         cost = log_scale_mean(cases.costs[here, j], [each[here] for each in cases.clusters], conf_level=conf_level)
         rows.append(
             FrontierRow(

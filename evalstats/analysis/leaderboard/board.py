@@ -292,8 +292,8 @@ def model_rows(
     trials = replace(board.trials, shared=False)
 
     def scored_on(own: ScoreTable, labels: Labels | None = None) -> Score:
-        scores = replace(item_scores(own, clusters, trials, average=board.average), labels=labels)
-        return score_of(scores, own, board.data, clusters=clusters, conf_level=asked.conf_level, trials=trials)
+        scores = item_scores(own, clusters, trials, average=board.average, labels=labels)
+        return score_of(scores, board.data, asked.conf_level)
 
     rows: list[LeaderboardRow] = []
     kinds = ("few",) if board.labels is None else ("few", "trust")

@@ -281,7 +281,7 @@ def _score_alone(
         scores = _extrapolated(scores, *beyond, conf_level=conf_level, average=average, claim=claim)
     if labels is not None:
         scores = replace(scores, labels=labels_of(labels, table, data, clusters=clusters, contrast=contrast))
-    found = score_of(scores, table, data, clusters=clusters, conf_level=conf_level, trials=trials)
+    found = score_of(scores, data, conf_level)
     if scores.labels is not None and found.labels is not None and not scores.clusters and scores.labels.chances is None:
         by_errors = by_error_rates(scores.means, scores.labels.values[:, 0], conf_level=conf_level)
         further = tuple(method_row(each, "second interval", term="score") for each in by_errors)
@@ -407,11 +407,15 @@ def _other_averages(
 class ItemScores:
     """One system's item means, shape (n_items,), and what its score is estimated from besides.
 
-    `counts` are the scored trials behind each (of a pass^k, one), `clusters` codes of the columns of which some level holds two
-    items, `strata` the levels averaged over, `runs` how far whole runs differ, where they are a sample; `labels` are people's.
+    `table` is that of the one system, whose items all have a value, `columns` what they are clustered by. `counts` are the scored
+    trials behind each mean (of a pass^k, one), `clusters` codes of the columns of which some level holds two items, `strata` the
+    levels averaged over, `runs` how far whole runs differ, where they are a sample; `labels` are people's.
     `beyond` is pass^k or pass@k that is asked for, where k is more trials than any item has.
     """
 
+    table: ScoreTable
+    trials: TrialDesign
+    columns: tuple[str, ...]
     metric: MetricFacts
     means: Floats
     counts: Ints
@@ -441,13 +445,21 @@ class ItemScores:
 
 
 def item_scores(
-    table: ScoreTable, clusters: Sequence[str], trials: TrialDesign, *, average: Average | None = None
+    table: ScoreTable,
+    clusters: Sequence[str],
+    trials: TrialDesign,
+    *,
+    average: Average | None = None,
+    labels: Labels | None = None,
 ) -> ItemScores:
     """Return what the score of the one system of a table is made of; all of its items have a value."""
     codes = (table.codes(name) for name in clusters)
     strata = None if average is None else average.strata(table.items)
     weights = None if strata is None else strata.item_weights
     return ItemScores(
+        table=table,
+        trials=trials,
+        columns=tuple(clusters),
         metric=table.metric,
         means=table.column(0),
         counts=table.counts()[0][:, 0],
@@ -455,6 +467,7 @@ def item_scores(
         strata=strata,
         # An item's pass^k has no such part.
         runs=None if table.passes else trials.spread(table.items, table.systems, table.metric, weights=weights),
+        labels=labels,
     )
 
 
@@ -480,17 +493,10 @@ def _extrapolated(
     return replace(scores, beyond=found[0], runs=None)
 
 
-def score_of(
-    scores: ItemScores,
-    table: ScoreTable,
-    data: EvalData,
-    *,
-    clusters: Sequence[str],
-    conf_level: float,
-    trials: TrialDesign,
-) -> Score:
-    """Estimate the score of the one system of a table, whose items all have a value."""
-    (system,), metric, runs = table.systems, table.metric, scores.runs
+def score_of(scores: ItemScores, data: EvalData, conf_level: float) -> Score:
+    """Estimate the score of one system."""
+    table, metric, runs = scores.table, scores.metric, scores.runs
+    (system,) = table.systems
     alike = replace(scores, strata=None, labels=None)
     plain = _headline(alike, conf_level)
     rows, account = [plain, *_beside(alike, conf_level)], None
@@ -517,7 +523,7 @@ def score_of(
         item_sd=float(scores.means.std(ddof=1)) if metric.bounds is None and len(table) > 1 else None,
         n_trials=table.n_trials(),
         n_clusters=headline.n_clusters,
-        clusters=tuple(label_of(name, data.factor_names()) for name in clusters),
+        clusters=tuple(label_of(name, data.factor_names()) for name in scores.columns),
         n_error=system.count("error"),
         n_unscored=system.count("unscored"),
         runs=system.runs,
@@ -535,7 +541,7 @@ def score_of(
             *(() if account is None else judge_note(account, system.name, metric)),
             *(() if scores.labels is None else scores.labels.notes),
             *as_notes("left_out", system.remarks, caution=False),
-            *run_notes(trials, runs, [system], metric, wider=wider),
+            *run_notes(scores.trials, runs, [system], metric, wider=wider),
         ),
     )
 
