@@ -146,10 +146,13 @@ class GivenOptions:
 
     def given(self) -> dict[str, Any]:
         """Return the options that differ from their defaults: what a call has to say."""
+        defaults = {name: self.signature.parameters[name].default for name in self.values}
         return {
             name: value
             for name, value in self.values.items()
-            if not _same(value, self.signature.parameters[name].default)
+            # A table has no equality that could be asked for.
+            if value is not defaults[name]
+            and not (isinstance(value, str | int | float | tuple) and value == defaults[name])
         }
 
 
@@ -245,11 +248,6 @@ def _several(value: Any) -> Any:
     if isinstance(value, str):
         return (value,)
     return tuple(cast("Iterable[object]", value)) if isinstance(value, Iterable) else value
-
-
-def _same(value: Any, default: Any) -> bool:
-    """Whether a value is the default; a table has no equality that could be asked for."""
-    return value is default or (isinstance(value, str | int | float | tuple) and value == default)
 
 
 # --- the score, and what is compared ---

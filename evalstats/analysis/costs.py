@@ -170,8 +170,11 @@ def _row(name: str, before: Floats, after: Floats, codes: Sequence[Ints], conf_l
     a, b = before[has], after[has]
     bare = replace(bare, baseline_mean=float(a.mean()), candidate_mean=float(b.mean()))
     notes = [_CAUTIONS.get(name, ""), _coverage(n, len(before))]
-    if free := _without_price(name, a, b):
-        return replace(bare, reason=free, note=_joined(notes))
+    free = [side for side, values in (("baseline", a), ("candidate", b)) if name == "cost_usd" and not values.any()]
+    if free:  # no answer costs nothing, but many a price is unknown
+        of = " and the ".join(free)
+        reason = f"the cost of the {of} is 0 on every item, as harnesses write if the price is unknown"
+        return replace(bare, reason=reason, note=_joined(notes))
     kept = _with_company([each[has] for each in codes])
     try:
         found = ratio_of_means(a, b, clusters=kept, conf_level=conf_level)
@@ -308,14 +311,6 @@ def _mean(values: Floats) -> float | None:
 
 def _coverage(n: int, total: int) -> str:
     return "" if n == total else f"{n:,} of {plural(total, 'paired item')} have it on both sides"
-
-
-def _without_price(name: str, a: Floats, b: Floats) -> str | None:
-    """Say where a cost is 0 throughout: no answer costs nothing, but many a price is unknown."""
-    free = [side for side, values in (("baseline", a), ("candidate", b)) if not values.any()]
-    if name != "cost_usd" or not free:
-        return None
-    return f"the cost of the {' and the '.join(free)} is 0 on every item, as harnesses write if the price is unknown"
 
 
 def _joined(notes: Sequence[str]) -> str:

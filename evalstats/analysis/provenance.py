@@ -56,7 +56,13 @@ def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     if data.merged and trial_sets(data.outcomes) is None:
         text = "Which trials made up one run is not known, so no interval includes what differs between runs"
         found.append(Note(kind="choice", text=text, caution=False))
-    found += _not_read(data)
+    lost = dict.fromkeys((Path(each.path).name, each.message) for each in data.problems if each.severity == "error")
+    if lost:
+        (name, why), *others = lost
+        more = f"; and {comma_list((other for other, _ in others), _SHOWN)}" if others else ""
+        first = re.findall(r"(?:\([^()]*\)|[^;])*", why.split(LINE)[0])[0]  # a semicolon within brackets ends no clause
+        text = f"Not all was read: {name}: {first}{more}"
+        found.append(Note(kind="left_out", text=text))
     found += lookalike_notes([*levels_of(own["model"]), *levels_of(own["system"])])
     notes = levels_of(own["note"])
     return (*found, *(Note(kind="source", text=text, caution=False) for text in notes))
@@ -75,19 +81,6 @@ def _weights_of_levels(rows: pl.DataFrame) -> Advice:
     shares = sums.select(name, pl.col("weight") / pl.col("weight").sum()).rows()
     lines = " / ".join(["level,share", *(f"{level},{share:.4g}" for level, share in shares)])
     return ("Weight levels: ", Option("over", name), " and ", Option("weights", blank="FILE"), f", a CSV with {lines}")
-
-
-def _not_read(data: EvalData) -> list[Note]:
-    """Return a caution that names what was to be read and is not among the data."""
-    lost = list(
-        dict.fromkeys((Path(each.path).name, each.message) for each in data.problems if each.severity == "error")
-    )
-    if not lost:
-        return []
-    (name, why), *others = lost
-    first = re.findall(r"(?:\([^()]*\)|[^;])*", why.split(LINE)[0])[0]  # a semicolon within brackets ends no clause
-    more = f"; and {comma_list((other for other, _ in others), _SHOWN)}" if others else ""
-    return [Note(kind="left_out", text=f"Not all was read: {name}: {first}{more}")]
 
 
 def lookalike_notes(names: Iterable[str]) -> tuple[Note, ...]:

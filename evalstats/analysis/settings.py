@@ -144,8 +144,11 @@ def _named(option: Offered, given: Mapping[str, Any], question: str) -> Any:
     if value is None or option.flag.names is None:
         return value
     found: Any = as_names(value)
-    if found is not value:
-        found = as_names(value, _dtype(given, option.flag.names, question))
+    columns = [column for each in option.flag.names if isinstance(column := given.get(each), str)]
+    if found is not value and columns and columns[0] != "model" and given.get("data") is not None:
+        # Numbers are written as the column has them whose levels are named, but for one of the tables' own names.
+        held = as_data(given["data"], asked_names(question, given))
+        found = as_names(value, held.outcomes.schema.get(held.factor_names().get(columns[0], columns[0])))
     if option.kinds == (str,) and not isinstance(found, str):
         kind, listed = type(cast("object", value)).__name__, isinstance(value, list | tuple)
         if hasattr(cast("object", value), "shape") or (listed and len(cast("Sequence[object]", value)) > 1):
@@ -156,17 +159,6 @@ def _named(option: Offered, given: Mapping[str, Any], question: str) -> Any:
     if Mapping[str, str] in option.kinds and isinstance(found, Mapping):
         return {key: name_of(each) for key, each in cast("Mapping[str, object]", found).items()}
     return found
-
-
-def _dtype(given: Mapping[str, Any], columns: Sequence[str], question: str) -> pl.DataType | None:
-    """Return the type of the column whose levels an argument names; None where it is one of the tables' own names."""
-    wanted = [column for each in columns if isinstance(column := given.get(each), str)]
-    data = given.get("data")
-    if not wanted or wanted[0] == "model" or data is None:
-        return None
-    held = as_data(data, asked_names(question, given))
-    column = held.factor_names().get(wanted[0], wanted[0])
-    return held.outcomes.schema.get(column)
 
 
 def _with(result: R, settings: Settings) -> R:

@@ -231,11 +231,6 @@ class ScoreTable:
         counted = np.where(each_once(self.scored), each_once(self.n_scored), 0)
         return int(np.broadcast_to(counted, self.n_scored.shape)[:, at].sum())
 
-    @property
-    def fewest_trials(self) -> int:
-        """Smallest number of scored trials behind a value; the steps on which a pass^k lies."""
-        return self.steps or int(self.n_scored.min())
-
     def lost_shares(self) -> Floats:
         """Share of every cell's scores that is missing: 1 where there is no value, by its trials elsewhere.
 

@@ -11,7 +11,7 @@ from evalstats import options as opt
 from evalstats.analysis.by_metric import by_metrics
 from evalstats.analysis.compare.design import PairedDesign, decided
 from evalstats.analysis.compare.difference import Difference, effect_rows
-from evalstats.analysis.compare.flips import flip_signs, flipped_items, item_spread, loss_slices
+from evalstats.analysis.compare.flips import flipped_items, item_spread, loss_slices
 from evalstats.analysis.compare.levels import by_level, items_in_no_row, stratified_row
 from evalstats.analysis.compare.result import Comparison, Comparisons, OtherAverage, TheseItems, Verdict
 from evalstats.analysis.compare.sequential import (
@@ -258,7 +258,13 @@ def compare(
         own = data.outcomes.filter(pl.any_horizontal(pl.col("system", "model") == baseline))["run"]
         held = f", such as two of its runs: {quoted_list(own)}" if own.n_unique() > 1 else ""
         raise InputError(f"baseline and candidate are both {baseline!r}; name two different runs or models{held}")
-    _check_options(asked)
+    if labels is not None:
+        unlike: dict[str, object] = {"by": by, "sequential": sequential, "average": average or weights}
+        refuse_with_labels(unlike | {"pass_hat": pass_hat, "pass_at": pass_at, "method": method != "auto"})
+    if contrast in ("item", "task"):
+        raise InputError(
+            f"contrast {contrast!r} names what is paired, not what is compared; name what tells the sides apart"
+        )
     if sequential or labels is not None:
         data.need_rows("a sequential interval or a correction by labels")
     if shared_trials and data.merged and trial_sets(data.outcomes) is None:
@@ -282,24 +288,6 @@ def compare(
         check_family(tuple(metric), asked.values)
         found = _answer_each(data, *sides, asked, tuple(metric))
     return replace(found, notes=(*of_metrics, *found.notes)) if of_metrics else found
-
-
-def _check_options(asked: opt.GivenOptions) -> None:
-    """Refuse options that contradict each other."""
-    if asked.labels is not None:
-        unlike: dict[str, object] = {
-            "by": asked.by,
-            "sequential": asked.sequential,
-            "average": asked.average or asked.weights,
-            "pass_hat": asked.pass_hat,
-            "pass_at": asked.pass_at,
-            "method": asked.method != "auto",
-        }
-        refuse_with_labels(unlike)
-    if asked.contrast in ("item", "task"):
-        raise InputError(
-            f"contrast {asked.contrast!r} names what is paired, not what is compared; name what tells the sides apart"
-        )
 
 
 def _answer_each(
@@ -461,7 +449,6 @@ def _answer(
         other_averages=_by_other_averages(design, result, split),
         loss_slices=loss_slices(
             paired,
-            flip_signs(paired),
             (*known, *split, "task"),
             names=data.factor_names(),
             clusters=design.clusters,

@@ -121,7 +121,7 @@ class PairedDesign:
             metric=self.metric,
             baseline=self.paired.column(0),
             candidate=self.paired.column(1),
-            n_trials=self.paired.fewest_trials,
+            n_trials=self.paired.steps or int(self.paired.n_scored.min()),
             clusters=tuple(map(self.paired.codes, self.clusters)),
             fixed=tuple(map(self.paired.codes, self.partitions)),
             passes=passes,

@@ -2,12 +2,14 @@
 
 import math
 import re
+from collections.abc import Iterable
 
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import (
     EVIDENCE,
     TONES,
     effects_section,
+    ends,
     gained,
     groups_table,
     least,
@@ -27,6 +29,7 @@ from evalstats.analysis.design.metric import asked_direction, direction_notes
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.posterior.document import beside_sections
 from evalstats.analysis.provenance import placed
+from evalstats.document.formats import capital
 from evalstats.document.model import (
     Document,
     Note,
@@ -39,7 +42,6 @@ from evalstats.document.model import (
 from evalstats.document.names import named
 from evalstats.document.numbers import (
     declared,
-    interval_words,
     number,
     p_words,
     rounded_up,
@@ -52,7 +54,7 @@ from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango
 
 # Cautions in the order of what they can undo.
-NOTE_ORDER: tuple[NoteKind, ...] = (
+_ORDER: tuple[NoteKind, ...] = (
     "simulated", "withheld", "gate", "plan", "selection", "comparability", "direction", "average", "dependence", "missing",
     "scale", "few", "fit",
 )  # fmt: skip
@@ -65,9 +67,8 @@ _AT_MARGIN = "tests at the margin"
 def document(result: Comparison) -> Document:
     """Return what is said of a comparison."""
     refused = bool(graver(result.run_differences))
-    ends = interval_words(result.conf_low, result.conf_high, result.scale, figures.digits_of(result))
     looks = " at every look" if result.sequential is not None else ""
-    level = f"{100 * result.conf_level:.5g}% CI{looks} {ends}"
+    level = f"{100 * result.conf_level:.5g}% CI{looks} {ends(result, result)}"
     words = (
         ", ".join(filter(None, (level, p_words(p_beside(result))))) if result.conf_low is not None else "no interval"
     )
@@ -157,7 +158,7 @@ def limits(result: Comparison) -> list[str]:
 
 def _scope(result: Comparison) -> str:
     """Say which scores, on which items, and for which further items the answer holds."""
-    digits, account, clusters = figures.digits_of(result), result.labels, " and ".join(result.clusters)
+    account, clusters = result.labels, " and ".join(result.clusters)
     sides = own_scores(result)
     items = f"{plural(result.n_items, 'item')}{placed(result.benchmark, 'of')}"
     widened = result.these_items is not None and not result.these_items.too_few
@@ -175,8 +176,10 @@ def _scope(result: Comparison) -> str:
             parts.append(f"clustered by {clusters} ({result.n_clusters:,})")
     if account is not None:
         alone, n = account.labels_only, plural(account.n_labels, "item")
-        ends = interval_words(alone.conf_low, alone.conf_high, result.scale, digits)
-        judged, labels = shown(result, account.judged.estimate), f"{shown(result, alone.estimate)} ({ends})"
+        judged, labels = (
+            shown(result, account.judged.estimate),
+            f"{shown(result, alone.estimate)} ({ends(result, alone)})",
+        )
         parts.append(f"corrected by people's labels of {n}: the judge alone says {judged}, labels alone {labels}")
     if widened:
         parts.append(f"clustered by {clusters} ({result.n_clusters})")
@@ -245,7 +248,7 @@ def notes_of(result: Comparison) -> tuple[Note, ...]:
     said = "; ".join(grave)
     alike = ("Run both sides alike, or declare what is meant: ", Option("accept", invalidating(result.run_differences)))
     known = [
-        *((Note(kind="comparability", text=said[:1].upper() + said[1:], remedy=alike),) if said else ()),
+        *((Note(kind="comparability", text=capital(said), remedy=alike),) if said else ()),
         *(note for note in result.qualifiers if note.kind in ("missing", "few", "fit")),
         *(note for note in result.notes if note.kind != "comparability" or note.text not in grave),
         *(note for note in direction_notes(result.direction) if not note.caution),
@@ -256,13 +259,18 @@ def notes_of(result: Comparison) -> tuple[Note, ...]:
         known.append(Note(kind="missing", text=f"No bounds of {named(metric.name)} are declared", remedy=scale))
     for row in result.other_averages:
         if not row.agrees:
-            ends = interval_words(row.conf_low, row.conf_high, result.scale, figures.digits_of(result))
-            told = ", ".join(filter(None, (f"{100 * result.conf_level:.5g}% CI {ends}", p_words(row.p_value))))
+            level = f"{100 * result.conf_level:.5g}% CI {ends(result, row)}"
+            told = ", ".join(filter(None, (level, p_words(row.p_value))))
             how = f" ({told}): {row.verdict}" if row.ends is not None else ", no interval"
             what = f"The difference {weighted_words(row.kind, row.factor)} ({row.kind} average)"
             known.append(Note(kind="average", text=f"{what} is {shown(result, row.estimate)}{how}"))
-    rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
-    return tuple(sorted(known, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
+    return in_order(known)
+
+
+def in_order(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return cautions, those first that can undo most, then remarks."""
+    rank = {kind: place for place, kind in enumerate(_ORDER)}
+    return tuple(sorted(notes, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
 
 
 def _actions(result: Comparison) -> list[str]:
@@ -316,9 +324,17 @@ def _how_many(result: Comparison) -> list[str]:
         return [f"Labels of about {rounded_up(n):,} items would detect a difference of {size} with 80% power."]
     if mde is None or estimate <= mde / 30 or estimate >= mde:
         return []
-    ratio = times_needed(result)
-    if ratio is None:
-        return ["Add runs, not items: runs vary too much for any number of items to detect the observed difference."]
+    ratio = (mde / estimate) ** 2
+    without = result.rows[1] if result.run_std_error and len(result.rows) > 1 else None
+    if without is not None and without.std_error is not None and result.run_std_error is not None:
+        # More items leave what runs vary by as it is.
+        of_items, of_runs = without.std_error**2, result.run_std_error**2
+        left_to_items = (of_items + of_runs) / ratio - of_runs
+        if left_to_items <= 0:
+            return [
+                "Add runs, not items: runs vary too much for any number of items to detect the observed difference."
+            ]
+        ratio = of_items / left_to_items
     n, what = result.n_items, result.different or "items"
     if result.n_clusters:
         n, what = result.n_clusters, _clusters(result)
@@ -502,20 +518,6 @@ def _flips(result: Comparison) -> list[str]:
     if now:
         return [f"{of}: had {other} alone got {it} right instead, the interval would reach zero"]
     return [f"{of}: had {leader} alone got {it} right, the interval would exclude zero"]
-
-
-def times_needed(result: Comparison) -> float | None:
-    """Return how many times as many items find the observed difference with 80% power; None where no number of them does.
-
-    More items leave what runs vary by as it is. The result has an `mde` and a difference other than 0.
-    """
-    ratio = ((result.mde or 0.0) / (result.estimate or math.nan)) ** 2
-    without = result.rows[1] if result.run_std_error and len(result.rows) > 1 else None
-    if without is None or without.std_error is None or result.run_std_error is None:
-        return ratio
-    of_items, of_runs = without.std_error**2, result.run_std_error**2
-    left_to_items = (of_items + of_runs) / ratio - of_runs
-    return of_items / left_to_items if left_to_items > 0 else None
 
 
 # --- references ---

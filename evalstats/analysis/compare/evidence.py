@@ -13,10 +13,11 @@ from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.design.clusters import dependence_table
 from evalstats.analysis.design.reliability import reliability_figure
 from evalstats.analysis.provenance import placed
-from evalstats.analysis.result import Result, json_safe
+from evalstats.analysis.result import Estimate, Result, json_safe
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.shown_frame import ShownFrame
 from evalstats.document.escape import is_web_address
+from evalstats.document.formats import capital
 from evalstats.document.model import (
     Block,
     Column,
@@ -77,6 +78,11 @@ def shown(result: Comparison, value: float | None) -> str:
     return with_unit(scaled(value, result.scale, figures.digits_of(result), sign=True), result.unit)
 
 
+def ends(result: Comparison, row: Estimate) -> str:
+    """Write the interval of a difference, the result's or another of the same scores."""
+    return interval_words(row.conf_low, row.conf_high, result.scale, figures.digits_of(result))
+
+
 def margin_words(result: Comparison) -> str:
     """Write the margin as it was declared, without digits that nobody gave."""
     return with_unit(declared(result.margin or 0.0, result.scale), result.unit)
@@ -128,8 +134,9 @@ def _scores(result: Comparison) -> Section:
     return Section(id="scores", heading=f"Each side on its own{judge}: {own_scores(result)}", blocks=blocks)
 
 
-def _difference_columns(result: Comparison, digits: int) -> tuple[Column, Column, Column]:
+def _difference_columns(result: Comparison) -> tuple[Column, Column, Column]:
     """Return the columns of a difference in several forms: by people or a judge, with scores filled in, by other methods."""
+    digits = figures.digits_of(result)
     return (
         number_column(result, "Difference", digits=digits, sign=True),
         interval_column(result, digits=digits),
@@ -139,7 +146,7 @@ def _difference_columns(result: Comparison, digits: int) -> tuple[Column, Column
 
 def _labels(result: Comparison) -> Section | None:
     """Show what the judge, people's labels and both together say of the difference, and how the judge errs."""
-    account, digits = result.labels, figures.digits_of(result)
+    account = result.labels
     if account is None:
         return None
     head = "The judge is not shown to favour a side"
@@ -157,7 +164,7 @@ def _labels(result: Comparison) -> Section | None:
         id="labels",
         columns=(
             Column(title="Difference by", kind="name"),
-            *_difference_columns(result, digits),
+            *_difference_columns(result),
         ),
         rows=tuple((name, each.estimate, each.ends, each.p_value) for name, each in rows if each is not None),
         caption=f"The difference by the judge on {account.n_judged:,} items and by people on {account.n_labels:,} of them",
@@ -234,7 +241,7 @@ def _margin(result: Comparison) -> Section | None:
         for name, p in (("non-inferiority", account.noninferior_p), ("equivalence", account.equivalence_p))
         if p is not None
     )
-    text = f"{account.reason[:1].upper()}{account.reason[1:]}{f' ({tests}; {account.method})' if tests else ''}."
+    text = f"{capital(account.reason)}{f' ({tests}; {account.method})' if tests else ''}."
     return Section(id="margin", heading=head, blocks=(Text(text=text),))
 
 
@@ -304,12 +311,10 @@ def _hidden_groups(result: Comparison) -> Section | None:
     caption = "Groups not declared as clusters; a design effect of 1 means that items of one group are unrelated"
     blocks: list[Block] = [dependence_table(result.dependence, caption)]
     if these is not None:
-        digits = figures.digits_of(result)
-        alone = interval_words(these.conf_low, these.conf_high, result.scale, digits)
-        text = f"If items were independent, the {100 * result.conf_level:.5g}% CI would be {alone} ({these.verdict})"
+        alone = f"{100 * result.conf_level:.5g}% CI would be {ends(result, these)} ({these.verdict})"
+        text = f"If items were independent, the {alone}"
         if not these.too_few:
-            ends = interval_words(result.conf_low, result.conf_high, result.scale, digits)
-            text += f"; clustered by {these.factor} it is {ends} ({result.verdict}). The wider decides"
+            text += f"; clustered by {these.factor} it is {ends(result, result)} ({result.verdict}). The wider decides"
         blocks.append(Text(text=f"{text}."))
     return Section(id="dependence", heading=head, blocks=tuple(blocks))
 
@@ -324,16 +329,14 @@ def _missing(result: Comparison) -> Section | None:
         (missing.n_neither, "on neither side"),
     )
     said = ", ".join(f"{plural(n, 'item')} scored {where}" for n, where in counts if n)
-    words = f"{missing.explanation[:1].upper()}{missing.explanation[1:]}"
-    blocks: list[Block] = [Text(text=" ".join(f"{part}." for part in (said, words) if part))]
+    blocks: list[Block] = [Text(text=" ".join(f"{part}." for part in (said, capital(missing.explanation)) if part))]
     if rows:
-        digits = figures.digits_of(result)
         blocks.append(
             Table(
                 id="missing",
                 columns=(
                     Column(title="If", kind="text"),
-                    *_difference_columns(result, digits),
+                    *_difference_columns(result),
                 ),
                 rows=tuple((row.note.partition(";")[0], row.estimate, row.ends, row.p_value) for row in rows),
                 caption="The same analysis on all items, with the missing scores filled in",
@@ -362,13 +365,12 @@ def _methods(result: Comparison) -> Section | None:
     if against:
         n = len(against)
         head = f"{plural(n, 'method')} {conjugate(n, 'disagree')} with the one that decides: {and_list(against, 3)}"
-    digits = figures.digits_of(result)
     table = Table(
         id="methods",
         columns=(
             Column(title="Method", kind="name"),
             Column(title="Role", kind="text", spare=True),
-            *_difference_columns(result, digits),
+            *_difference_columns(result),
         ),
         rows=tuple((row.method, row.role, row.estimate, row.ends, row.p_value) for row in result.rows),
         caption="The difference by every method; the first row decides",

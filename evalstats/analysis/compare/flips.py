@@ -271,14 +271,6 @@ def flipped_items(paired: ScoreTable, runs: pl.DataFrame) -> Flips:
     return Flips(frame, FlipRows(table=paired, runs=runs.select("run", "source").unique("run", keep="last")))
 
 
-def flip_signs(paired: ScoreTable) -> Floats:
-    """Return 1 for each item that flipped for the better, -1 for the worse, else 0; all 0 where the metric knows no success."""
-    if paired.metric.kind not in MAY_FLIP:
-        return np.zeros(len(paired))
-    better = 1.0 if paired.metric.higher_is_better else -1.0
-    return better * np.sign(paired.column(1) - paired.column(0)) * _changed(paired)
-
-
 def _by_trials(paired: ScoreTable, places: Ints) -> pl.Expr | pl.Series:
     """Return the exact p of changed items that both sides succeed equally often; null where both have one trial, or shares."""
     nothing = pl.lit(None, dtype=pl.Float64).alias("p_value")
@@ -340,7 +332,10 @@ class FlipRows:
             rows, places = self.table.systems[column].rows, self.table.row_places(column)
             slot = slots[places]
             wanted = np.flatnonzero((slot >= 0) & (rows["status"] == "scored").to_numpy())
-            own = _of_rows(rows[wanted]).with_columns(pl.Series(_ROW, slot[wanted]))
+            # Of merged rows the first trial that they stand for, whose place they name.
+            trial = pl.col(FIRST_TRIAL if FIRST_TRIAL in rows.columns else "trial").alias("trial")
+            link = pl.col("link") if "link" in rows.columns else pl.lit(None, dtype=pl.String).alias("link")
+            own = rows[wanted].select("score", trial, "run", "locator", link, pl.Series(_ROW, slot[wanted]))
             fits = (own["score"] >= MIDDLE) == (flips[side] >= MIDDLE).gather(own[_ROW])
             order = ("differs", "trial", "run") if own.height > flips.height else ()
             found = own.with_columns(differs=~fits).sort(_ROW, *order, nulls_last=True, maintain_order=True)
@@ -348,14 +343,6 @@ class FlipRows:
             found = found.with_columns(file_of.alias("file"))
             parts.append(found.select(pl.col(name).cast(pl.String).alias(f"{side}_{name}") for name in _OF_SOURCE))
         return pl.concat(parts, how="horizontal")
-
-
-def _of_rows(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return what tells of rows where they stand."""
-    # Of merged rows the first trial that they stand for, whose place they name.
-    trial = pl.col(FIRST_TRIAL if FIRST_TRIAL in rows.columns else "trial").alias("trial")
-    link = pl.col("link") if "link" in rows.columns else pl.lit(None, dtype=pl.String).alias("link")
-    return rows.select("score", trial, "run", "locator", link)
 
 
 # --- graded differences, which do not flip ---
@@ -450,7 +437,6 @@ class LossSlice:
 
 def loss_slices(
     paired: ScoreTable,
-    flips: Floats,
     columns: Iterable[str],
     *,
     names: Mapping[str, str],
@@ -462,12 +448,15 @@ def loss_slices(
 
     Such a slice lost more than the rest of the items did, by the permutation test of all slices, and more than it gained, by the
     exact sign-flip of its own items (McNemar's exact test): both are needed, so neither needs an adjustment for the other.
-    `flips` says of every paired item whether the candidate gained it (1), lost it (-1) or neither. With clusters (of several,
-    the coarsest) the cluster is the unit, and only what is the same in all of its items makes a slice. `names` are sources' own
-    names of standard columns.
+    With clusters (of several, the coarsest) the cluster is the unit, and only what is the same in all of its items makes a slice.
+    `names` are sources' own names of standard columns.
     """
-    slices = _slices(paired, columns, names)
-    if not slices or not (flips < 0).any():
+    if paired.metric.kind not in MAY_FLIP or not (slices := _slices(paired, columns, names)):
+        return ()
+    # 1 for each item that flipped for the better, -1 for the worse, else 0.
+    better = 1.0 if paired.metric.higher_is_better else -1.0
+    flips = better * np.sign(paired.column(1) - paired.column(0)) * _changed(paired)
+    if not (flips < 0).any():
         return ()
     member = np.stack([held for _, _, held in slices], axis=1)
     d = flips

@@ -7,13 +7,12 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.compare.design import PairedDesign
-from evalstats.analysis.compare.result import GroupRow
+from evalstats.analysis.compare.result import GroupRow, holm_of
 from evalstats.analysis.compare.verdict import answered, judged, missing_account
 from evalstats.analysis.design.clusters import label_of
 from evalstats.analysis.result import MethodRow, estimated, method_row
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.grammar import comma_list, conjugate
-from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.stratified import stratified_mean
 from evalstats.table.items import HELPER, ITEM_KEY
 from evalstats.table.score_table import ScoreTable
@@ -54,9 +53,7 @@ def by_level(design: PairedDesign, column: str) -> tuple[GroupRow, ...]:
             verdict_reason="; ".join((reason, *(note.text for note in found.qualifiers(verdict)))),
         )
         rows.append(_if_missing(design, row, part.table))
-    known = [p for row in rows if (p := row.p_value) is not None]
-    stepped = iter(holm(known).tolist() if known else ())
-    return tuple(row if row.p_value is None else replace(row, p_holm=next(stepped)) for row in rows)
+    return tuple(replace(row, p_holm=p) for row, p in zip(rows, holm_of(rows), strict=True))
 
 
 def _if_missing(design: PairedDesign, row: GroupRow, table: ScoreTable) -> GroupRow:

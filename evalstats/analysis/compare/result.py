@@ -605,21 +605,8 @@ class Comparison(OfMetric, Result, Estimate):
         groups = [
             {
                 "term": f"{self.by}={group.level}",
-                "method": group.method,
                 "role": "headline",
-                "conf_level": group.conf_level,
-                "estimate": group.estimate,
-                "std_error": group.std_error,
-                "conf_low": group.conf_low,
-                "conf_high": group.conf_high,
-                "p_value": group.p_value,
-                "p_adjusted": group.p_adjusted,
-                "p_holm": group.p_holm,
-                "n_items": group.n_items,
-                "n_clusters": group.n_clusters,
-                "baseline": group.baseline,
-                "candidate": group.candidate,
-                "verdict": group.verdict,
+                **{name: getattr(group, name) for name in _OF_GROUP},
                 "note": f"{qualified(group.verdict, [note.text for note in group.qualifiers])}: {group.verdict_reason}",
             }
             for group in self.groups
@@ -681,7 +668,7 @@ class Comparisons(ByMetric[Comparison], Result):
                     "verdict": row.verdict,
                     "note": qualified(row.verdict_reason, [note.text for note in row.qualifiers]),
                 }
-                for row, p_holm in zip(self.rows, _holm(self.rows), strict=True)
+                for row, p_holm in zip(self.rows, holm_of(self.rows), strict=True)
             ],
             schema_overrides={
                 **dict.fromkeys(("baseline", "candidate", *_NUMBERS, "p_holm"), pl.Float64),
@@ -691,10 +678,11 @@ class Comparisons(ByMetric[Comparison], Result):
 
 
 _NUMBERS = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "p_value", "p_adjusted")
+_OF_GROUP = ("method", *_NUMBERS, "p_holm", "n_items", "n_clusters", "baseline", "candidate", "verdict")
 
 
-def _holm(rows: tuple[Comparison, ...]) -> list[float | None]:
-    """Return Holm's p of every row, which is never above Bonferroni's; None where there is no p."""
+def holm_of(rows: Sequence[Estimate]) -> list[float | None]:
+    """Return Holm's p of every row of a family, which is never above Bonferroni's; None where there is no p."""
     known = [row.p_value for row in rows if row.p_value is not None]
     stepped = iter(holm(known).tolist() if known else ())
     return [None if row.p_value is None else finite(next(stepped)) for row in rows]

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from evalstats.analysis.by_metric import notes_by_metric
 from evalstats.analysis.compare import figures
-from evalstats.analysis.compare.document import NOTE_ORDER, assumptions, limits, notes_of, plain_reason, references
-from evalstats.analysis.compare.evidence import TONES, least, own_score, p_beside, shown, sized
+from evalstats.analysis.compare.document import assumptions, in_order, limits, notes_of, plain_reason, references
+from evalstats.analysis.compare.evidence import TONES, ends, least, own_score, p_beside, shown, sized
 from evalstats.analysis.compare.result import DECIDED, Comparison, Comparisons
 from evalstats.analysis.design.comparability import graver, invalidating
 from evalstats.analysis.design.metric import how_to_direct
@@ -26,7 +26,6 @@ from evalstats.document.model import (
     works_section,
 )
 from evalstats.document.names import named
-from evalstats.document.numbers import interval_words
 from evalstats.errors import Option
 from evalstats.grammar import and_list, plural, plural_of
 
@@ -169,9 +168,7 @@ def _overview(result: Comparisons) -> Table:
         (
             _named(row, several=several, unit=True),
             _short(row, shown(row, row.estimate)),
-            "none"
-            if row.ends is None
-            else interval_words(row.conf_low, row.conf_high, row.scale, figures.digits_of(row)),
+            "none" if row.ends is None else ends(row, row),
             p_beside(row),
             *(_short(row, own_score(side, figures.digits_of(row))) for side in (row.baseline, row.candidate)),
             *((row.n_items,) if unlike else ()),
@@ -220,8 +217,7 @@ def _notes(result: Comparisons) -> tuple[Note, ...]:
     if asked := [row.metric for row in result.rows if row.direction == "asked"]:
         text = f"Nothing declares which way {and_list(asked, _SHOWN)} {'is' if len(asked) == 1 else 'are'} better"
         found.append(Note(kind="direction", text=text, remedy=("Say which: ", *how_to_direct(asked))))
-    rank = {kind: place for place, kind in enumerate(NOTE_ORDER)}
-    return tuple(sorted(found, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
+    return in_order(found)
 
 
 def _actions(result: Comparisons) -> list[str]:
@@ -250,25 +246,19 @@ def _actions(result: Comparisons) -> list[str]:
 
 def _each(result: Comparisons) -> Section:
     """Return a panel for each metric: its answer in a sentence, and its figure on an axis of its own."""
-    panels = tuple(
-        Section(id=f"m{place}", heading=_named(row), blocks=_panel(row, f"difference-m{place}"))
-        for place, row in enumerate(result.rows, start=1)
-    )
+    panels: list[Section] = []
+    for place, row in enumerate(result.rows, start=1):
+        blocks: list[Block] = [Text(text=sentence(_beside(row)))]
+        if row.conf_low is not None:
+            caption = (
+                f"The difference in {row.metric}, with intervals adjusted for all metrics; filled points are settled."
+            )
+            blocks.append(replace(figures.difference(row), id=f"difference-m{place}", caption=caption))
+        panels.append(Section(id=f"m{place}", heading=_named(row), blocks=tuple(blocks)))
     apart = sum(row.verdict in ("better", "worse") or row.higher_known is not None for row in result.rows)
     head = f"A difference is shown in {apart or 'none'} of {plural(len(result.rows), 'metric')}"
-    text = "Ask for one metric alone to see its flipped items, other methods and missing scores."
-    return Section(
-        id="each", heading=head, blocks=(Tabs(id="metrics", title="By metric", panels=panels), Text(text=text))
-    )
-
-
-def _panel(row: Comparison, label: str) -> tuple[Block, ...]:
-    text = Text(text=sentence(_beside(row)))
-    if row.conf_low is None:
-        return (text,)
-    drawn = figures.difference(row)
-    caption = f"The difference in {row.metric}, with intervals adjusted for all metrics; filled points are settled."
-    return (text, replace(drawn, id=label, caption=caption))
+    text = Text(text="Ask for one metric alone to see its flipped items, other methods and missing scores.")
+    return Section(id="each", heading=head, blocks=(Tabs(id="metrics", title="By metric", panels=tuple(panels)), text))
 
 
 def _beside(row: Comparison) -> str:

@@ -64,8 +64,14 @@ class Average:
 
     def words(self, items: pl.DataFrame) -> str:
         """Name the average: "macro average over 57 subjects of 100 to 1,534 items"."""
-        kind = "weighted average" if self.kind == "weighted" else f"{self.kind} average"
-        return f"{kind} over {_sizes(self._levels(items), self.label)}"
+        counts: list[int] = self._levels(items).value_counts()["count"].to_list()
+        few, most = min(counts), max(counts)
+        sizes = f"{few:,} to {most:,}" if few != most else f"{few:,}"
+        # A column may be called anything; a word takes an s.
+        levels = f"{len(counts):,} levels of {self.label}"
+        if self.label.isalpha():
+            levels = plural(len(counts), self.label, plural_of(self.label))
+        return f"{self.kind} average over {levels} of {sizes} items"
 
     def how(self) -> str:
         """Say how levels count, for the estimand."""
@@ -233,12 +239,3 @@ def _checked(weights: Mapping[str, float]) -> dict[str, float]:
         name = next(name for name, share in weights.items() if share == 0)
         raise InputError(f"the weight of {name!r} is 0; leave its items out with {Option('where')} instead")
     return {str(name): float(share) for name, share in weights.items()}
-
-
-def _sizes(levels: pl.Series, label: str) -> str:
-    counts: list[int] = levels.value_counts()["count"].to_list()
-    few, most = min(counts), max(counts)
-    sizes = f"{few:,} to {most:,}" if few != most else f"{few:,}"
-    # A column may be called anything; a word takes an s.
-    named = plural(len(counts), label, plural_of(label)) if label.isalpha() else f"{len(counts):,} levels of {label}"
-    return f"{named} of {sizes} items"

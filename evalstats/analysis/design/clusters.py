@@ -16,7 +16,7 @@ a sample: passage, user, any other name      where differences may go by it, the
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import combinations
 from typing import Any, Literal
 
@@ -482,16 +482,16 @@ def dependence(
     scores = np.unique(both.round(9), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
     if scores.max(initial=0) < len(scores) / 2:
         codes = {name: each for name, each in codes.items() if not nested(scores, each)}
-    known: dict[str, _Known] = {}
+    known: dict[str, tuple[Kind, bool, float]] = {}
     for name, each in codes.items():
         named = name in split or is_partition(label_of(name, names), table.items[name])
         kind, copies = kind_of(each, differences, named=named)
-        known[name] = _Known(kind, copies, effective_levels(each))
+        known[name] = kind, copies, effective_levels(each)
     if clusters:
         unit = min((table.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
         differences, codes = _per_unit(differences, codes, unit)
     # Samples first: of two factors that make the same groups, the first is looked at.
-    samples = [name for name in codes if known[name].kind == "sample" or known[name].copies]
+    samples = [name for name in codes if known[name][0] == "sample" or known[name][1]]
     usable = usable_factors(
         {name: codes[name] for name in sorted(codes, key=lambda name: name not in samples)}, len(differences)
     )
@@ -501,18 +501,9 @@ def dependence(
         for row in undeclared_dependence(differences, factors, seed=seed) if factors else ():
             values: dict[str, Any] = {each.name: getattr(row, each.name) for each in fields(row)}
             values["factor"] = label_of(row.factor, names)
-            what = known[row.factor]
-            rows.append(
-                ItemFactor(**values, column=row.factor, kind=what.kind, copies=what.copies, effective=what.effective)
-            )
+            kind, copies, effective = known[row.factor]
+            rows.append(ItemFactor(**values, column=row.factor, kind=kind, copies=copies, effective=effective))
     return tuple(rows)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    kind: Kind
-    copies: bool
-    effective: float
 
 
 def partitions_named(rows: Iterable[ItemFactor], *, besides: Iterable[str | None] = ()) -> str:

@@ -279,7 +279,7 @@ def _by_rule(rule: Rule, sides: _Sides) -> RunDifference | None:
         if {*shots.baseline, *shots.candidate} == {"0"}:
             return None
     found = sides.recorded(rule.place)
-    first, second = found.shown
+    first, second = shown(found.baseline), shown(found.candidate)
     compared = rule.treatment and sides.same_model
     if found.one_sided:
         if rule.alone != "weakens" or sides.harness is None:  # then it is merely not recorded
@@ -341,7 +341,8 @@ def _unrecorded(sides: _Sides) -> RunDifference | None:
     """Say when nothing is known of either side: that no difference was found is then no finding."""
     if sides.first.runs == sides.second.runs:
         return None
-    if any(any(sides.recorded(Place(column=column)).shown) for column in _BASIC):
+    basic = [sides.recorded(Place(column=column)) for column in _BASIC]
+    if any(found.baseline or found.candidate for found in basic):
         return None
     if any(_judges_of(side, sides.data) for side in (sides.first, sides.second)):
         return None
@@ -375,7 +376,7 @@ def _harness_version(sides: _Sides) -> RunDifference | None:
         why = "releases of one series seldom change what is asked or scored"
     else:
         severity, why = "weakens", "nothing recorded says that both ask and score the same way"
-    first, second = found.shown
+    first, second = shown(found.baseline), shown(found.candidate)
     text = f"the version of {sides.harness} differs between the two sides ({first} against {second}): {why}"
     return RunDifference("harness_version", severity, text, first, second)
 

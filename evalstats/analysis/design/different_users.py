@@ -118,17 +118,14 @@ def unpaired_arms(
     runs = [run for arm in arms for run in arm.runs]
     numbered = numbers_its_rows(data, runs, paired=paired)
     numbered = numbered and not all(rows_align(data, arms[0], arm) for arm in arms[1:])
-    unpaired = (numbered or _apart(data, arms, runs)) if paired is None else not paired
+    unpaired = not paired
+    if paired is None:  # users, or rows of users, of whom hardly any met two arms
+        people = _people(data, runs)
+        unpaired = numbered or (bool(people) and _share_hardly(data, arms, runs, ["item", *people]))
     if unpaired and numbered:
         items = [arm.rows.with_columns(item=pl.format("{}/{}", pl.lit(arm.name), "item")) for arm in arms]
         arms = [replace(arm, rows=rows) for arm, rows in zip(arms, items, strict=True)]
     return tuple(arms), unpaired, paired is None and numbered
-
-
-def _apart(data: EvalData, arms: Sequence[System], runs: Sequence[str]) -> bool:
-    """Whether the arms of one table are users or rows of users, of whom hardly any met two of them."""
-    people = _people(data, runs)
-    return bool(people) and _share_hardly(data, arms, runs, ["item", *people])
 
 
 def _share_hardly(data: EvalData, arms: Sequence[System], runs: Sequence[str], columns: Sequence[str]) -> bool:

@@ -261,14 +261,6 @@ _WHOLE = 1e-6  # shares are written with some six digits
 _MARGIN = re.compile(r"\s*((?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+))\s*(?:(pp|%|percent)\s*)?")
 
 
-def _as_column(data: EvalData, name: str) -> str:
-    """Say how a column of numbers becomes a metric, where one has the name that was asked for."""
-    if name not in data.outcomes.columns or not data.outcomes[name].dtype.is_numeric():
-        return ""
-    scores = Option("map", (*levels_of(data.outcomes["metric"]), name), of="score")
-    return f"; column {name!r} is a metric too if the map says so: {scores}"
-
-
 def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *, contrast: str = "model") -> Metric:
     """Return the metric to study in `outcomes`; a choice that the data leave open is an error, never a guess.
 
@@ -277,9 +269,11 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *,
     if metric is not None:
         with_metric = outcomes.filter(pl.col("metric") == metric)
         if not with_metric.height:
-            raise InputError(
-                f"there is no metric {metric!r}; the data have {quoted_list(outcomes['metric'])}{_as_column(data, metric)}"
-            )
+            cure = ""
+            if metric in data.outcomes.columns and data.outcomes[metric].dtype.is_numeric():
+                scores = Option("map", (*levels_of(data.outcomes["metric"]), metric), of="score")
+                cure = f"; column {metric!r} is a metric too if the map says so: {scores}"
+            raise InputError(f"there is no metric {metric!r}; the data have {quoted_list(outcomes['metric'])}{cure}")
         outcomes = with_metric
     benchmarks: list[str] = levels_of(outcomes["benchmark"])
     if len(benchmarks) > 1:

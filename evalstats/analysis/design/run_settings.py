@@ -145,11 +145,6 @@ class RecordedValues:
         """Whether only one side says anything."""
         return bool(self.baseline) != bool(self.candidate)
 
-    @property
-    def shown(self) -> tuple[str | None, str | None]:
-        """Both sides for a sentence."""
-        return shown(self.baseline), shown(self.candidate)
-
 
 def recorded_values(place: Place, first: RecordedRuns, second: RecordedRuns) -> RecordedValues:
     """Compare a setting task by task, so that sides whose tasks were run differently are compared like with like."""
