@@ -12,8 +12,7 @@ from evalstats.analysis.compare import difference
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.difference import PairedScores, paired_difference
 from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.compare.unseen import with_unseen
-from evalstats.analysis.compare.verdict import decide
+from evalstats.analysis.compare.verdict import decide, with_unseen
 from evalstats.analysis.design.metric import Metric
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
@@ -53,8 +52,8 @@ def decided(scores: PairedScores, *, seed: int = 0, detectable: bool = False, ch
     """
     with nullcontext() if detectable else patch.object(difference, "mde_clusters", return_value=None):
         found = paired_difference(scores, conf_level=LEVEL, method="auto", seed=seed, further=checks)
-    found = with_unseen(found, scores) if scores.graded else found
-    verdict, _ = decide(found, scores.metric, conf_level=LEVEL)
+    found = with_unseen(found, scores)
+    verdict, _ = decide(found, scores.metric)
     return Decision(
         low=found.headline.conf_low,
         high=found.headline.conf_high,

@@ -32,6 +32,7 @@ from evalstats.analysis.compare.verdict import (
     missing_beyond,
     picked_notes,
     verdict_of,
+    with_unseen,
     withheld,
 )
 from evalstats.analysis.costs import cost_rows
@@ -336,9 +337,9 @@ def _answer(
     metric, first, second = both_systems(
         data, baseline, candidate, metric=asked.metric, contrast=column, plan=asked.plan
     )
-    settings, account = _in_force(asked, metric, baseline, family)
+    asked, account = _in_force(asked, metric, baseline, family)
     split, averaged, before = (
-        [] if name is None else [data.factor(name)] for name in (settings.by, asked.over, asked.covariate)
+        [] if name is None else [data.factor(name)] for name in (asked.by, asked.over, asked.covariate)
     )
     named = [*split, *averaged, *before]
     data, (first, second), of_persons = persons_as_items(data, (first, second), paired=asked.paired, within=named)
@@ -347,18 +348,18 @@ def _answer(
         (first, second),
         metric,
         called=called,
-        runs=settings.runs,
-        run_sd=settings.run_sd,
+        runs=asked.runs,
+        run_sd=asked.run_sd,
         shared=asked.shared_trials,
     )
     (first, second), unpaired, numbered = unpaired_arms(data, (first, second), paired=asked.paired)
     of_trials: tuple[str, ...] = ()
     if not unpaired:
         first, second, of_trials = paired_trials(first, second, trials, declared=asked.shared_trials, contrast=column)
-    differences = run_comparability(data, first, second, contrast=column, accept=settings.accept)
+    differences = run_comparability(data, first, second, contrast=column, accept=asked.accept)
 
     groups = [name for name in group_columns(data.outcomes) if name != column]
-    factors = sorted({*groups, *named_clusters(data, settings.cluster), *named})
+    factors = sorted({*groups, *named_clusters(data, asked.cluster), *named})
     table = ScoreTable.of((first, second), metric, factors=factors, contrast=column)
     table, dropped = passing(table, wanted_pass(asked.pass_hat, asked.pass_at))
     departures = as_notes("plan", () if account is None else account.departures)
@@ -368,18 +369,18 @@ def _answer(
         result = unpaired_comparison(
             data,
             table,
-            settings,
+            asked,
             trials=trials,
             differences=differences,
             notes=dropped,
             numbered=numbered,
         )
         origin = replace(result.origin, plan=account)
-        result = replace(result, by=settings.by, origin=origin, notes=(*departures, *of_suite, *result.notes))
+        result = replace(result, by=asked.by, origin=origin, notes=(*departures, *of_suite, *result.notes))
         refused = refusal(result.run_differences)
         return result if refused is None else _invalid(result, refused)
     for name in ("covariate", "ratio"):
-        if name in settings.given():
+        if name in asked.given():
             raise InputError(
                 f"{Option(name)} is for groups that share no item, and these are paired; leave it out, or add "
                 f"{Option('paired', value=False)}"
@@ -388,8 +389,8 @@ def _answer(
     table, not_asked = of_asked_items(data, table)
     paired = table.take(table.paired())
 
-    clusters, of_clusters = chosen_clusters(data, table, settings.cluster, table.runs, contrast=column)
-    average = wanted_average(data, paired.items, average=asked.average, over=asked.over, weights=asked.weights)
+    clusters, of_clusters = chosen_clusters(data, table, asked.cluster, table.runs, contrast=column)
+    average = wanted_average(data, paired.items, asked)
     refuse_clusters(average, clusters, paired)
     design = PairedDesign(
         data=data,
@@ -397,8 +398,8 @@ def _answer(
         paired=paired,
         cautions=metric.cautions,
         trials=trials,
-        conf_level=settings.conf_level,
-        margin=margin_in_unit(settings.margin, table.metric),
+        conf_level=asked.conf_level,
+        margin=margin_in_unit(asked.margin, table.metric),
         method=asked.method,
         seed=asked.seed,
         clusters=clusters,
@@ -406,7 +407,7 @@ def _answer(
         labels=None
         if asked.labels is None
         else labels_of(asked.labels, paired, data, clusters=clusters, contrast=column),
-        ignorable=settings.missing == "ignorable",
+        ignorable=asked.missing == "ignorable",
         sequential=asked.sequential,
         planned_n=asked.planned_n,
         differences=differences,
@@ -420,7 +421,7 @@ def _answer(
         # Levels that are averaged over are fixed, and no sample that could be clusters.
         and not fixed_by(average, paired, name)
     ]
-    declares = bool(settings.cluster) or bool(set(clusters) - {ITEM_OF_VARIANTS})
+    declares = bool(asked.cluster) or bool(set(clusters) - {ITEM_OF_VARIANTS})
     design, looked_at, findings = decided(design, known, settled=declares, split=split)
 
     result = _estimated(design, contrast=asked.contrast, notes=(*dropped, *not_asked, *of_trials, *of_clusters))
@@ -436,11 +437,11 @@ def _answer(
     untested = crossed_factors(paired, known, clusters, data.factor_names())
     copies = () if design.clusters else duplicate_notes(data, table.items, table.runs, table.metric)
     levels = tuple(row for name in split for row in by_level(design, name))
-    in_no_row = [text for name in split for text in items_in_no_row(design, name, settings.by)]
+    in_no_row = [text for name in split for text in items_in_no_row(design, name, asked.by)]
     asks = (note for note in direction_notes(metric.direction) if note.caution)
     return replace(
         result,
-        by=settings.by,
+        by=asked.by,
         qualifiers=(*asks, *result.qualifiers),
         rows=(*result.rows, *(row for name in split if (row := stratified_row(design, name)) is not None)),
         groups=levels,
@@ -519,6 +520,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
     """Estimate the difference on all paired items, and judge it."""
     metric, paired, margin, scores = design.metric, design.paired, design.margin, design.scores()
     found = design.difference(scores, method=design.method if design.widened_by is None else "auto", further=True)
+    found = with_unseen(found, scores, margin)
     watched = watched_at_margin = None
     if design.sequential:
         watched = sequential_account(
@@ -531,8 +533,8 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
         watched_at_margin = sequential_at_margin(watched)
         found = as_difference(watched, found)
     elif paired.passes is None and design.labels is None:
-        same = same_items_row(paired.items, paired.systems, design.trials, conf_level=design.conf_level)
-        differ = trials_note(paired.items, paired.systems, design.trials)
+        same = same_items_row(paired, design.trials, conf_level=design.conf_level)
+        differ = trials_note(paired, design.trials)
         found = replace(found, rows=(*found.rows, *([] if same is None else [same])), notes=(*found.notes, *differ))
     if design.identical is not None:
         found = replace(found, doubts=(design.identical,), no_equivalence=(*found.no_equivalence, design.identical))
@@ -543,7 +545,7 @@ def _estimated(design: PairedDesign, *, contrast: str, notes: tuple[str, ...]) -
     found = replace(found, no_equivalence=(*found.no_equivalence, *([] if loss is None else [loss])))
     if watched is None:
         ends = design.equivalence(scores)
-        stands = at_margin(found, scores, metric, margin, design.conf_level)
+        stands = at_margin(found, scores, margin)
     else:
         ends = watched.equivalence_low, watched.equivalence_high
         stands = withheld(watched_at_margin, "; ".join(found.no_equivalence) or None)
@@ -700,13 +702,7 @@ def _notes(
         *found.notes,
         *picked_notes(design, found, ruled.verdict),
         *(factor.note() for factor in (design.widened_by, design.too_few) if factor is not None),
-        *run_notes(
-            design.trials,
-            spread,
-            paired.systems,
-            design.metric,
-            wider=counting / without if counting and without else 1.0,
-        ),
+        *run_notes(paired, design.trials, spread, wider=counting / without if counting and without else 1.0),
         *ruled.cautions,
         *design.cautions,
         *(note for note in difference_notes(design.differences) if note.caution),
@@ -728,17 +724,9 @@ def _notes(
 def _invalid(result: Comparison, reason: str) -> Comparison:
     """Return a comparison whose sides cannot be compared: what was observed stays, what would be inferred goes."""
     unknown = (
-        "std_error",
-        "conf_low",
-        "conf_high",
-        "statistic",
-        "df",
-        "p_value",
-        "mde",
-        "smallest_p",
-        "equivalence_low",
-    )
-    unknown += ("equivalence_high", "at_margin", "these_items", "sequential", "uneven")
+        "std_error", "conf_low", "conf_high", "statistic", "df", "p_value", "mde", "smallest_p", "equivalence_low",
+        "equivalence_high", "at_margin", "these_items", "sequential", "uneven",
+    )  # fmt: skip
     return replace(
         result,
         verdict="invalid",

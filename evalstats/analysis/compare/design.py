@@ -11,7 +11,6 @@ import numpy as np
 
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
 from evalstats.analysis.compare.result import LevelDifferences
-from evalstats.analysis.compare.unseen import with_unseen
 from evalstats.analysis.design.averages import Average
 from evalstats.analysis.design.clusters import (
     ItemFactor,
@@ -116,7 +115,7 @@ class PairedDesign:
         runs = None
         if not (self.sequential or passes):  # these have no part that is the runs'
             weights = None if strata is None else strata.item_weights
-            runs = self.trials.spread(self.paired.items, self.table.systems, self.metric, weights=weights)
+            runs = self.trials.spread(self.paired, weights=weights)
         return PairedScores(
             metric=self.metric,
             baseline=self.paired.column(0),
@@ -145,7 +144,6 @@ class PairedDesign:
         """Return the difference, corrected by people's labels where there are such; `further` asks for the rows beside it."""
         method = method or self.fitting_method
         found = paired_difference(scores, conf_level=self.conf_level, method=method, seed=self.seed, further=further)
-        found = with_unseen(found, scores, self.margin) if scores.graded else found
         if self.labels is None:
             return found
         return corrected(found, scores, self.labels, names=self.names, margin=self.margin)

@@ -1,7 +1,7 @@
 """Figures of a comparison: the difference by group, by method, what the two cost, and which items flipped."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evalstats.analysis.compare.flips import ItemSpread
@@ -244,16 +244,10 @@ def narrowing(result: Comparison) -> Figure | None:
         )
     if account.planned_n is not None and account.planned_n <= last:
         notes.append(f"dashed: {plural(account.planned_n, account.unit)} planned")
-    ends = [(point[1], point[2], point[3]) for point in account.path]
     return Figure(
         id="narrowing",
         plot="sequence",
-        rows={
-            "n": [point[0] for point in account.path],
-            "estimate": [value * account.scale for value, _, _ in ends],
-            "conf_low": [value * account.scale for _, value, _ in ends],
-            "conf_high": [value * account.scale for _, _, value in ends],
-        },
+        rows=_along(account.path, account.scale),
         options={
             "title": f"{result.candidate.name} minus {result.baseline.name} in {account.metric}"
             + (f" ({unit})" if unit else ""),
@@ -289,16 +283,11 @@ def uneven(result: Comparison, found: UnevenOrder) -> Figure:
     """Return how the difference adds up over the units in their order, with the band of random orders."""
     unit = {"pp": "percentage points"}.get(result.unit, result.unit)
     order = "of finishing" if found.order == "timestamp" else "of the files"
-    columns = zip(*found.path, strict=True)
-    rows: dict[str, list[Any]] = {
-        name: [value * (1 if name == "n" else result.scale) for value in column]
-        for name, column in zip(("n", "estimate", "conf_low", "conf_high"), columns, strict=True)
-    }
     stretch = f"{found.unit}s {found.first:,} to {found.last:,}"
     return Figure(
         id="order",
         plot="cumulative",
-        rows=rows,
+        rows=_along(found.path, result.scale),
         options={
             "title": f"{result.candidate.name} minus {result.baseline.name} in {result.metric}, added up"
             + (f" ({unit})" if unit else ""),
@@ -309,6 +298,15 @@ def uneven(result: Comparison, found: UnevenOrder) -> Figure:
         caption=f"The difference as it adds up over the {found.unit}s in the order {order}; 99% of random orders stay within the "
         f"band. Shaded: {stretch}.",
     )
+
+
+def _along(path: Sequence[tuple[int, float, float, float]], scale: float) -> dict[str, list[Any]]:
+    """Return a path of n, a number and two ends as columns, in the unit that is shown."""
+    columns = zip(*path, strict=True)
+    return {
+        name: [value * (1 if name == "n" else scale) for value in column]
+        for name, column in zip(("n", "estimate", "conf_low", "conf_high"), columns, strict=True)
+    }
 
 
 def drawn(result: Comparison, p_value: float | None) -> Interval | None:

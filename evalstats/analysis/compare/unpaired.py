@@ -4,9 +4,10 @@ An A/B test on live traffic, two versions on different days, rows that are numbe
 whose `different` names what the sides do not share; the parts that need pairs (flips, other averages, costs) are empty.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -72,6 +73,27 @@ class UnpairedSides:
     shares: Floats | None = None
     before: tuple[Floats, Floats] | None = None
 
+    @classmethod
+    def of(
+        cls, table: ScoreTable, *, cluster: str | None, average: Average | None, before: Floats | None
+    ) -> "UnpairedSides":
+        """Return the rows of both sides that have a score."""
+        values, kept = table.values(), (table.scored[:, 0], table.scored[:, 1])
+        taken = values[kept[0], 0].copy(), values[kept[1], 1].copy()
+        one_trial = all(bool((table.n_scored[own, j] == 1).all()) for j, own in enumerate(kept))
+        codes = None if cluster is None else table.codes(cluster)
+        grouped = codes is not None and (cluster == "item" or len(np.unique(codes)) < len(codes))
+        strata = None if average is None else average.strata(table.items)
+        return cls(
+            metric=table.metric,
+            values=taken,
+            right_or_wrong=one_trial and all(bool(np.isin(each, (0.0, 1.0)).all()) for each in taken),
+            clusters=(codes[kept[0]], codes[kept[1]]) if codes is not None and grouped else None,
+            strata=None if strata is None else (strata.codes[kept[0]], strata.codes[kept[1]]),
+            shares=None if strata is None or average is None or average.kind == "micro" else strata.shares,
+            before=None if before is None else (before[kept[0]], before[kept[1]]),
+        )
+
     @property
     def counts(self) -> TwoProportions | None:
         """Successes and rows, where every value is one right-or-wrong answer and nothing else has a say."""
@@ -95,22 +117,20 @@ class UnpairedSides:
             )
         if self.before is not None:
             return adjusted_difference(first, second, *self.before, clusters=self.clusters, conf_level=conf_level)
-        low, high = (None, None) if span is None else (-span, span)
+        ends: dict[str, Any] = {"conf_level": conf_level, "low": span and -span, "high": span}
         if self.clusters is not None:
-            return clustered_difference(first, second, *self.clusters, conf_level=conf_level, low=low, high=high)
-        if counts is not None:
-            return miettinen_nurminen(counts, conf_level=conf_level)
-        return welch(first, second, conf_level=conf_level, low=low, high=high)
+            return clustered_difference(first, second, *self.clusters, **ends)
+        return welch(first, second, **ends) if counts is None else miettinen_nurminen(counts, conf_level=conf_level)
 
     def plain(self) -> "UnpairedSides":
         """Return the sides as if rows shared nothing, unadjusted."""
         return replace(self, clusters=None, strata=None, shares=None, before=None)
 
-    def at_margin(self, found: Difference, margin: float | None, conf_level: float) -> AtMargin | None:
+    def at_margin(self, found: Difference, margin: float | None) -> AtMargin | None:
         """Test at the margin by the method of the interval."""
         if margin is None:
             return None
-        counts, headline = self.counts, found.headline
+        counts, headline, conf_level = self.counts, found.headline, found.headline.conf_level
         if counts is not None:
             tested = score_margin_test(counts, margin=margin, conf_level=conf_level)
         else:
@@ -177,30 +197,29 @@ def unpaired_comparison(
         contrast=settings.contrast,
         counted=np.asarray(table.scored.any(axis=1), dtype=np.bool_),
     )
-    average = wanted_average(data, table.items, average=settings.average, over=settings.over, weights=settings.weights)
+    average = wanted_average(data, table.items, settings)
     refuse_clusters(average, clusters, table)
     trials = replace(trials, shared=False)
     cluster = min(clusters, key=lambda name: len(np.unique(table.codes(name))), default=None)
     if cluster is None and table.seen.all(axis=1).any():
         cluster = "item"
     before = None if covariate is None else covariate_of(table, covariate, average)
-    sides = _sides(table, cluster, average, before)
+    sides_of = partial(UnpairedSides.of, cluster=cluster, average=average, before=before)
+    sides = sides_of(table)
     found = sides.answered(conf_level)
     headline = found.headline
     label = None if cluster is None else unit_label(cluster, data, table.runs)
     rows = [method_row(headline, "headline", term="difference"), *_beside(sides, label, conf_level)]
-    missing = _missing(table, cluster, average, before, conf_level=conf_level, margin=margin, ignorable=ignorable)
+    missing = _missing(table, sides_of, conf_level=conf_level, margin=margin, ignorable=ignorable)
     loss, gain = missing_beyond(missing, metric, margin), missing_beyond(missing, metric, margin, loss=False)
     found = replace(found, no_equivalence=tuple(dict.fromkeys(why for why in (loss, gain) if why)))
     asked = open_direction(metric.name) if metric.direction == "asked" else None
     only_loss = replace(found, no_equivalence=() if loss is None else (loss,))
-    stands = withheld(sides.at_margin(only_loss, margin, conf_level), asked)
+    stands = withheld(sides.at_margin(only_loss, margin), asked)
     narrower = None if margin is None else sides.difference(2 * conf_level - 1)
     equivalence = (None, None) if narrower is None else (narrower.conf_low, narrower.conf_high)
     noninferior = stands is not None and stands.noninferior
-    verdict, reason = decide(
-        found, metric, conf_level=conf_level, margin=margin, equivalence=equivalence, noninferior=noninferior
-    )
+    verdict, reason = decide(found, metric, margin=margin, equivalence=equivalence, noninferior=noninferior)
     ruled = judged(missing, verdict, reason, estimate=headline.estimate, names=(names[0], names[1]), margin=margin)
     units = assigned_units(data, table, clusters)
     what, split = units.noun, split_mismatch(data, table, units, ratio=settings.ratio)
@@ -267,27 +286,6 @@ def unpaired_comparison(
     )
 
 
-def _sides(table: ScoreTable, cluster: str | None, average: Average | None, before: Floats | None) -> UnpairedSides:
-    """Return the rows of both sides that have a score."""
-    values, kept = table.values(), (table.scored[:, 0], table.scored[:, 1])
-    taken = values[kept[0], 0].copy(), values[kept[1], 1].copy()
-    one_trial = all(bool((table.n_scored[own, j] == 1).all()) for j, own in enumerate(kept))
-    codes = None if cluster is None else table.codes(cluster)
-    clusters = None
-    if codes is not None and (cluster == "item" or len(np.unique(codes)) < len(codes)):
-        clusters = codes[kept[0]], codes[kept[1]]
-    strata = None if average is None else average.strata(table.items)
-    return UnpairedSides(
-        metric=table.metric,
-        values=taken,
-        right_or_wrong=one_trial and all(bool(np.isin(each, (0.0, 1.0)).all()) for each in taken),
-        clusters=clusters,
-        strata=None if strata is None else (strata.codes[kept[0]], strata.codes[kept[1]]),
-        shares=None if strata is None or average is None or average.kind == "micro" else strata.shares,
-        before=None if before is None else (before[kept[0]], before[kept[1]]),
-    )
-
-
 def _beside(sides: UnpairedSides, cluster: str | None, conf_level: float) -> list[MethodRow]:
     """Return the second intervals of the same difference."""
     counts, plain_sides = sides.counts, sides.plain()
@@ -303,9 +301,7 @@ def _beside(sides: UnpairedSides, cluster: str | None, conf_level: float) -> lis
 
 def _missing(
     table: ScoreTable,
-    cluster: str | None,
-    average: Average | None,
-    before: Floats | None,
+    sides_of: Callable[[ScoreTable], UnpairedSides],
     *,
     conf_level: float,
     margin: float | None,
@@ -330,7 +326,7 @@ def _missing(
     def difference(values: Floats, level: float) -> IntervalEstimate:
         total = np.where(table.seen, values * n, 0.0)
         whole = replace(table, n_scored=table.seen * n, sums=total, passes=None)
-        return _sides(whole, cluster, average, before).difference(level)
+        return sides_of(whole).difference(level)
 
     return at_either_end(counted, table, difference, conf_level=conf_level, margin=margin)
 
@@ -351,7 +347,7 @@ def _by_level(table: ScoreTable, sides: UnpairedSides, by: str, conf_level: floa
         part = replace(part, strata=None, shares=None)
         answered = part.answered(level)
         found = answered.headline
-        verdict, reason = decide(answered, metric, conf_level=level)
+        verdict, reason = decide(answered, metric)
         p = found.p_value
         rows.append(
             GroupRow(

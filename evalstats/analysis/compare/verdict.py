@@ -1,4 +1,4 @@
-"""The verdict on a difference: by its interval and a declared margin, and which claims the missing scores forbid."""
+"""The verdict on a difference: by its interval and a declared margin, and which claims forbid scores that nobody has, or saw."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,6 +9,7 @@ import polars as pl
 from evalstats.analysis.compare.design import PairedDesign
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
 from evalstats.analysis.compare.result import AtMargin, Missing, Verdict
+from evalstats.analysis.costs import runaway_words
 from evalstats.analysis.design.metric import open_direction
 from evalstats.analysis.result import method_row, notes
 from evalstats.document.model import Note
@@ -17,8 +18,10 @@ from evalstats.grammar import and_list, plural
 from evalstats.record import record
 from evalstats.schema.columns import STATUSES
 from evalstats.stats.estimate import IntervalEstimate
+from evalstats.stats.one_sample import UnseenFailures, unseen_failures, unseen_runaways
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
+from evalstats.stats.paired.means import has_unseen_tail, rests_on_unseen_tail
 from evalstats.stats.runs import with_runs
 from evalstats.table.items import Floats
 from evalstats.table.metric import MetricFacts
@@ -38,7 +41,6 @@ def verdict_of(
     verdict, reason = decide(
         replace(found, smallest_p=None) if undeclared else found,
         design.metric,
-        conf_level=design.conf_level,
         margin=design.margin,
         equivalence=equivalence,
         noninferior=noninferior,
@@ -51,7 +53,7 @@ def verdict_of(
 def answered(design: PairedDesign) -> tuple[PairedScores, Difference, Verdict, str]:
     """Answer with a part of the items, or with another decision: the scores, their difference, the verdict and its reason."""
     scores = design.scores()
-    found = design.without_claims(design.difference(scores))
+    found = design.without_claims(with_unseen(design.difference(scores), scores, design.margin))
     return scores, found, *verdict_of(design, found, design.equivalence(scores))
 
 
@@ -59,7 +61,6 @@ def decide(
     found: Difference,
     metric: MetricFacts,
     *,
-    conf_level: float,
     margin: float | None = None,
     equivalence: Ends = (None, None),
     noninferior: bool = False,
@@ -69,7 +70,7 @@ def decide(
     The order is fixed: invalid, powerless, equivalent, better or worse, inconclusive. `equivalence` is the interval that is held
     to the margin; `noninferior` tells that a loss beyond it is excluded.
     """
-    headline, unit = found.headline, f" {metric.shown_unit}".rstrip()
+    headline, unit, conf_level = found.headline, f" {metric.shown_unit}".rstrip(), found.headline.conf_level
     low, high, level = headline.conf_low, headline.conf_high, _percent(conf_level)
     if found.smallest_p is not None and found.smallest_p > 1 - conf_level:
         if low is None and headline.reason:
@@ -120,9 +121,7 @@ def withheld(account: AtMargin | None, why: str | None) -> AtMargin | None:
     return replace(account, noninferior=False, reason=f"{account.reason}, but {why}")
 
 
-def at_margin(
-    found: Difference, scores: PairedScores, metric: MetricFacts, margin: float | None, conf_level: float
-) -> AtMargin | None:
+def at_margin(found: Difference, scores: PairedScores, margin: float | None) -> AtMargin | None:
     """Test at the margin by the method that the headline interval comes from, so that neither contradicts the other.
 
     What forbids a verdict of equivalence (too few clusters that differ, too few items) forbids non-inferiority as well:
@@ -130,7 +129,7 @@ def at_margin(
     """
     if margin is None:
         return None
-    headline = found.headline
+    headline, conf_level = found.headline, found.headline.conf_level
     if found.table is not None and headline.df is None:
         counts = PairedCounts.from_scores(scores.baseline, scores.candidate)
         tested = tango_margin_test(counts, margin=margin, conf_level=conf_level)
@@ -138,8 +137,8 @@ def at_margin(
         if found.without_runs is not None:
             # A mixture is no single t: its law at the level of the interval that is held to the margin.
             headline = with_runs(replace(found.without_runs, conf_level=2 * conf_level - 1), scores.runs)
-        tested = t_margin_test(headline, margin=margin, conf_level=conf_level, bound=metric.span)
-    return margin_words(tested, found, metric)
+        tested = t_margin_test(headline, margin=margin, conf_level=conf_level, bound=scores.metric.span)
+    return margin_words(tested, found, scores.metric)
 
 
 def margin_words(tested: MarginTest, found: Difference, metric: MetricFacts) -> AtMargin:
@@ -332,12 +331,13 @@ def judged(
     does not survive every assignment of the missing scores is cautioned. `cause` is what all missing scores are, where that is
     one thing ("harness errors").
     """
+    shares = zip((missing.share_baseline, missing.share_candidate), names, strict=True)
+    lacking = [(share_in_percent(share), name) for share, name in shares if share > 0]
     if missing.ignorable:
         # What the user declared, and the data cannot tell.
-        shares = zip((missing.share_baseline, missing.share_candidate), names, strict=True)
-        lacking = and_list([f"{share_in_percent(share)} of {name}" for share, name in shares if share > 0])
-        told = f"Scores are missing ({lacking}), declared to have nothing to do with the answers"
-        return Judged(verdict=verdict, reason=reason, cautions=notes("missing", [told] if lacking else []))
+        of = and_list([f"{share} of {name}" for share, name in lacking])
+        told = f"Scores are missing ({of}), declared to have nothing to do with the answers"
+        return Judged(verdict=verdict, reason=reason, cautions=notes("missing", [told] if of else []))
     if verdict not in ("better", "worse", "equivalent"):
         return Judged(verdict=verdict, reason=reason)
     if verdict == "equivalent":
@@ -357,8 +357,6 @@ def judged(
     unlimited = not few and (missing.open_below if upward else missing.open_above)
     if not (lost or unlimited):
         return Judged(verdict=verdict, reason=reason)
-    shares = zip((missing.share_baseline, missing.share_candidate), names, strict=True)
-    lacking = [(share_in_percent(share), name) for share, name in shares if share > 0]
     are_what = f"are {cause} and dropped" if cause else "are missing"
     if len(lacking) == 2 and lacking[0][0] == lacking[1][0]:
         are = f"{lacking[0][0]} of the scores of either side {are_what}"
@@ -428,6 +426,113 @@ def left_out(design: PairedDesign, *, told: bool) -> list[str]:
     lacking = dict(zip(design.names, (design.table.n_scored == 0).sum(axis=0).tolist(), strict=True))
     sides = and_list([f"{name} has no score on {k:,}" for name, k in lacking.items() if k])
     return [f"{sides} of {total:,} items, which are dropped"]
+
+
+# --- what nobody saw ---
+
+
+def with_unseen(found: Difference, scores: PairedScores, margin: float | None = None) -> Difference:
+    """Limit a result on graded scores by what answers that nobody saw would do to it: failures, a tail, costs that run away.
+
+    What people's labels corrected is no mean of the judge's scores, and has no such limit.
+    """
+    if not scores.graded or found.labels is not None or found.headline.conf_low is None:
+        return found
+    if scores.metric.worst is not None:
+        return _failures(found, scores, scores.metric.worst, margin)
+    if scores.metric.is_cost(scores.baseline, scores.candidate):
+        found = _runaways(found, scores, margin)
+    return found if scores.clusters or scores.strata is not None else _tail(found, scores, margin)
+
+
+def _failures(found: Difference, scores: PairedScores, worst: float, margin: float | None) -> Difference:
+    """Limit a result by outright failures that were not seen.
+
+    Where either side failed outright on some item, a result that possible failures would undo is none; elsewhere it is
+    qualified. Clustered items are counted as if failures came one by one, which is the least that cannot be excluded.
+    """
+    level, pull = found.headline.conf_level, _pull(scores)
+    own, other = (np.abs(each - worst) * pull for each in (scores.candidate, scores.baseline))
+    sides = (("the candidate", own, other), ("the baseline", other, own))
+
+    def words(who: str, risk: UnseenFailures, effect: str) -> str:
+        more = "further outright" if risk.failures else "outright"
+        return (
+            f"{more} failures of {who} on {share_in_percent(risk.undoing)} of the items would {effect}, and {risk.n:,} items "
+            f"cannot exclude {share_in_percent(risk.possible)}"
+        )
+
+    who, ahead, behind = max(sides, key=lambda side: float(side[1].mean()))
+    risk = unseen_failures(ahead, behind, conf_level=level)
+    found = replace(found, failures=risk)
+    if risk.within and risk.undoing > 0:
+        told = words(who, risk, "undo it")
+        limit = {"doubts": (*found.doubts, told)} if risk.seen else {"if_claimed": notes("few", (told,))}
+        found = replace(found, **limit)
+    if margin is None:
+        return found
+    beyond = [(who, unseen_failures(own, other, allowance=margin, conf_level=level)) for who, own, other in sides]
+    who, risk = min(beyond, key=lambda each: each[1].undoing - each[1].possible)
+    if not risk.within or risk.undoing <= 0:
+        return found
+    told = words(who, risk, "take it beyond the margin")
+    if risk.seen:
+        return replace(found, no_equivalence=(*found.no_equivalence, told))
+    return replace(found, if_equivalent=notes("few", (told,)))
+
+
+def _pull(scores: PairedScores) -> float | Floats:
+    """Return what weights items so that their means are those that are compared, where levels are averaged over."""
+    return 1.0 if scores.strata is None else len(scores.baseline) * scores.strata.item_weights
+
+
+def _tail(found: Difference, scores: PairedScores, margin: float | None) -> Difference:
+    """Limit a claim on scores without a worst one (costs, seconds) by a tail that was hardly seen.
+
+    A claim that the candidate loses no more than a margin is not made at all: a gate that passes on it is read by nobody.
+    """
+    metric, headline, level = scores.metric, found.headline, found.headline.conf_level
+    sign = 1.0 if metric.higher_is_better else -1.0
+    candidate, baseline = sides = (sign * scores.candidate, sign * scores.baseline)
+    ahead, behind = sides if candidate.mean() > baseline.mean() else sides[::-1]
+    words = ("a few items go far against it, and more of them would undo it",)
+    if rests_on_unseen_tail(ahead, behind, headline.p_value, conf_level=level):
+        found = replace(found, if_claimed=notes("fit", words))
+    if margin is None:
+        return found
+    if has_unseen_tail(candidate, baseline) or has_unseen_tail(baseline, candidate):
+        found = replace(found, if_equivalent=notes("fit", words))
+    tested = t_margin_test(headline, margin=margin, conf_level=level, bound=metric.span)
+    p = tested.noninferior_p if metric.higher_is_better else tested.nonsuperior_p
+    if rests_on_unseen_tail(candidate, baseline, p, conf_level=level):
+        found = replace(found, no_equivalence=(*found.no_equivalence, *words))
+    return found
+
+
+def _runaways(found: Difference, scores: PairedScores, margin: float | None) -> Difference:
+    """Qualify a claim on costs by runaway answers that would undo it, as many as the items cannot exclude.
+
+    That is told in the first line, too; clustered items are counted as if answers ran away one by one.
+    """
+    headline, level, pull = found.headline, found.headline.conf_level, _pull(scores)
+    own, other = scores.candidate * pull, scores.baseline * pull
+    low, high = headline.conf_low or 0.0, headline.conf_high or 0.0
+    for who, cheap, dear, lead in (("the candidate", own, other, -high), ("the baseline", other, own, low)):
+        risk = unseen_runaways(cheap, dear, lead=lead, conf_level=level)
+        if risk.within:
+            found = replace(found, if_claimed=notes("fit", (runaway_words(who, risk, "undo it"),)))
+    if margin is None or headline.statistic is None:
+        return found
+    tested = t_margin_test(headline, margin=margin, conf_level=level)
+    low, high = tested.low_one_sided or 0.0, tested.high_one_sided or 0.0
+    beyond = [
+        (who, unseen_runaways(cheap, dear, lead=margin + end, conf_level=level))
+        for who, cheap, dear, end in (("the candidate", own, other, -high), ("the baseline", other, own, low))
+    ]
+    who, risk = min(beyond, key=lambda each: each[1].undoing - each[1].possible)
+    if risk.within:
+        found = replace(found, if_equivalent=notes("fit", (runaway_words(who, risk, "take it beyond the margin"),)))
+    return found
 
 
 # --- picked among many ---

@@ -11,6 +11,7 @@ import polars as pl
 from evalstats.analysis.design.clusters import label_of, nested
 from evalstats.errors import InputError, Option
 from evalstats.grammar import has_have, plural, plural_of, quoted_list
+from evalstats.options import GivenOptions
 from evalstats.record import record
 from evalstats.schema.data import EvalData
 from evalstats.stats.stratified import Strata, strata_of
@@ -106,15 +107,11 @@ class Average:
         return levels
 
 
-def wanted_average(
-    data: EvalData,
-    items: pl.DataFrame,
-    *,
-    average: str | None,
-    over: str | None,
-    weights: Mapping[str, float] | None,
-) -> Average | None:
+def wanted_average(data: EvalData, items: pl.DataFrame, asked: GivenOptions) -> Average | None:
     """Return the average that was asked for over the items of every side; None where nothing was."""
+    average: str | None = asked.average
+    over: str | None = asked.over
+    weights: Mapping[str, float] | None = asked.weights
     if average is None and weights is None:
         if over is None:
             return None

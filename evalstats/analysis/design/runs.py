@@ -86,14 +86,12 @@ class TrialDesign:
     declared: bool = False
     run_sd: RunSd | None = None
 
-    def spread(
-        self, items: pl.DataFrame, arms: Sequence[System], metric: MetricFacts, *, weights: Floats | None = None
-    ) -> RunSpread | None:
+    def spread(self, table: ScoreTable, *, weights: Floats | None = None) -> RunSpread | None:
         """Return the run standard deviation, weighed by what the runs show; None where no interval counts it."""
-        sides = self.effects(items, arms, weights=weights) if self.role == "sample" else []
+        sides = self.effects(table.items, table.systems, weights=weights) if self.role == "sample" else []
         if self.run_sd is not None and self.run_sd.known:
-            return run_spread(*(sides or [ALONE] * len(arms)), prior=self.run_sd)
-        prior = usual_prior(metric, sides) if self.run_sd is None and sides else self.run_sd
+            return run_spread(*(sides or [ALONE] * len(table.systems)), prior=self.run_sd)
+        prior = usual_prior(table.metric, sides) if self.run_sd is None and sides else self.run_sd
         return run_spread(*sides, prior=prior) if sides and prior is not None else None
 
     def effects(
@@ -338,11 +336,9 @@ def _difference(first: RunScores, second: RunScores) -> ScoreBlocks:
     return ScoreBlocks(first.scores.n_items, len(common), blocks)
 
 
-def same_items_row(
-    items: pl.DataFrame, arms: Sequence[System], design: TrialDesign, *, conf_level: float
-) -> MethodRow | None:
+def same_items_row(table: ScoreTable, design: TrialDesign, *, conf_level: float) -> MethodRow | None:
     """Return the difference on these very items for new trials, where every item has the same trials."""
-    found = design.scores(items, arms)
+    found = design.scores(table.items, table.systems)
     scores = [each.scores for each in found]
     if found and design.shared:
         # What trials add to both cancels in the difference of each.
@@ -355,23 +351,18 @@ def same_items_row(
 
 
 def run_notes(
-    design: TrialDesign, spread: RunSpread | None, arms: Sequence[System], metric: MetricFacts, *, wider: float = 1.0
+    table: ScoreTable, design: TrialDesign, spread: RunSpread | None, *, wider: float = 1.0
 ) -> tuple[Note, ...]:
     """Say what whole runs add to the interval, which is `wider` times as wide for it, or that they are not counted."""
     if spread is None:
-        several_trials = any(arm.several_trials for arm in arms)
-        if design.role == "sample" and several_trials:
-            return notes(
-                "choice",
-                ["The trials do not show how scores vary from run to run: no interval includes it"],
-                caution=False,
-            )
-        return ()
-    size = size_words(spread.median, metric)
+        untold = design.role == "sample" and any(arm.several_trials for arm in table.systems)
+        text = "The trials do not show how scores vary from run to run: no interval includes it"
+        return notes("choice", [text] if untold else [], caution=False)
+    size = size_words(spread.median, table.metric)
     counts = (
         f"{and_list([str(n) for n in dict.fromkeys(spread.n_runs)], 3)} {'runs' if max(spread.n_runs) > 1 else 'run'}"
     )
-    each = " of each" if len(set(spread.n_runs)) == 1 and len(arms) > 1 and not design.shared else ""
+    each = " of each" if len(set(spread.n_runs)) == 1 and len(table.systems) > 1 and not design.shared else ""
     what = "Run to run, in the difference" if design.shared else "Run to run"
     size = f"{size}, as declared" if spread.known else f"about {size} ({counts}{each})"
     times = (
@@ -387,15 +378,16 @@ def size_words(run_sd: float, metric: MetricFacts) -> str:
     return f"{scaled(run_sd, metric.scale, 1 if metric.shown_unit == 'pp' else 2)} {metric.shown_unit}".rstrip()
 
 
-def trials_note(items: pl.DataFrame, arms: Sequence[System], design: TrialDesign) -> tuple[Note, ...]:
+def trials_note(table: ScoreTable, design: TrialDesign) -> tuple[Note, ...]:
     """Say what trials that are no sample of runs are taken for: a caution where they differ as a whole by more than chance.
 
     By the F test of equal means (p <= .01); of trials that sides share, those of the difference, in which the rest cancels.
     """
+    arms = table.systems
     if design.role == "sample" or not any(arm.several_trials for arm in arms):
         return ()
     groups = [arms[k : k + 2] for k in range(0, len(arms) - 1, 2)] if design.shared else [[arm] for arm in arms]
-    p = equal_runs_p([each for group in groups for each in design.effects(items, group)])
+    p = equal_runs_p([each for group in groups for each in design.effects(table.items, group)])
     differ = p is not None and p <= _SMALL
     remedy = ("If each ", design.called, " is a run of its own, add ", Option("runs", "sample"))
     if design.role == "draws":

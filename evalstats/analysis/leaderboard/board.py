@@ -364,7 +364,7 @@ def _on_all_items(
         conf_level=asked.conf_level,
     )
     trials = replace(board.trials, shared=False)
-    runs = None if own.passes else trials.spread(own.items, own.systems, metric)
+    runs = None if own.passes else trials.spread(replace(own, metric=metric))
     return with_runs(found, runs, low=metric.low, high=metric.high)
 
 

@@ -319,7 +319,7 @@ def _unplanned(data: EvalData, asked: opt.GivenOptions, family: int) -> Leaderbo
         trials,
         apart=unpaired,
     )
-    averaged = wanted_average(data, board.table.items, average=asked.average, over=asked.over, weights=asked.weights)
+    averaged = wanted_average(data, board.table.items, asked)
     if asked.labels is not None:
         board = board.corrected_by(asked.labels, named_clusters(data, asked.cluster), column)
     if covariate is not None:
@@ -512,11 +512,11 @@ def _answer(
             *cautions(board, scores, found, asked, lines),
             *notes("missing", [_DECLARED] if ignorable and any(row.share_missing for row in lines) else []),
             *(
-                run_notes(board.trials, None, board.table.systems, metric)
+                run_notes(board.table, board.trials, None)
                 if scores.runs is None
                 else (scores.runs.note(found.every, metric),)
             ),
-            *(() if board.table.passes else trials_note(board.table.items, board.table.systems, board.trials)),
+            *(() if board.table.passes else trials_note(board.table, board.trials)),
             *(() if clusters else duplicate_notes(data, board.table.items, board.runs, metric)),
             *notes("few", found.warnings),
             *(() if board.labels is None else board.labels.notes),

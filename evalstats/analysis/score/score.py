@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -192,14 +191,11 @@ def score(
             data,
             system,
             chosen,
-            cluster,
-            conf_level=conf_level,
+            asked,
             contrast=column,
             wanted=wanted,
-            averaged={"average": asked.average, "over": asked.over, "weights": asked.weights},
             trials=trial_design([system], chosen, called=called, runs=runs, run_sd=run_sd),
             claim=None if against is None else claim_of(against, chosen, n=against_n, std_error=against_se),
-            labels=labels,
             groups=groups,
         )
         for system, chosen in systems
@@ -244,18 +240,17 @@ def _score_alone(
     data: EvalData,
     system: System,
     metric: Metric,
-    cluster: str | Sequence[str] | None,
+    asked: opt.GivenOptions,
     *,
-    conf_level: float,
     contrast: str,
     wanted: tuple[PassKind, int] | None,
-    averaged: Mapping[str, Any],
     trials: TrialDesign,
     claim: Claim | None,
-    labels: object | None,
     groups: Mapping[tuple[str, str], Sequence[str]],
 ) -> Score:
-    over = [] if averaged["over"] is None else [data.factor(averaged["over"])]
+    """Estimate the score of one system with what was asked."""
+    conf_level, cluster, labels = asked.conf_level, asked.cluster, asked.labels
+    over = [] if asked.over is None else [data.factor(asked.over)]
     factors = sorted({*group_columns(system.rows), *named_clusters(data, cluster), *over} - {contrast})
     every = ScoreTable.of([system], metric, factors=factors)
     if not every.scored.any():
@@ -270,12 +265,19 @@ def _score_alone(
         every, dropped = replace(every, metric=every.passing(*beyond).metric), ()
     clusters, notes = chosen_clusters(data, every, cluster, system.runs, contrast=contrast)
     table = every.take(every.paired())
-    average = wanted_average(data, table.items, **averaged)
+    average = wanted_average(data, table.items, asked)
     refuse_clusters(average, clusters, table)
     shared = tuple[Note, ...]()
     if beyond is None and not cluster and not set(clusters) - {ITEM_OF_VARIANTS}:
-        given = (data, table, groups[metric.benchmark, metric.name], clusters)
-        clusters, shared = _factor(*given, average=average, trials=trials, conf_level=conf_level)
+        clusters, shared = _factor(
+            data,
+            table,
+            groups[metric.benchmark, metric.name],
+            clusters,
+            average=average,
+            trials=trials,
+            conf_level=conf_level,
+        )
     scores = item_scores(table, clusters, trials, average=average)
     if beyond is not None:
         scores = _extrapolated(scores, *beyond, conf_level=conf_level, average=average, claim=claim)
@@ -306,8 +308,7 @@ def _score_alone(
     short = [f"{row.level} ({row.n_items})" for row in tasks if row.n_items < FEW_ITEMS and average is not None]
     few = f"Fewer than {FEW_ITEMS} items, where no method is reliable: {and_list(short, 3)}"
     others = _other_averages(data, table, clusters, trials, found=found, average=average, labels=scores.labels)
-    counted = (scores.counts, scores.successes)
-    by_k = reliability(metric, *counted, conf_level=conf_level, clusters=scores.clusters)
+    by_k = reliability(metric, scores.counts, scores.successes, conf_level=conf_level, clusters=scores.clusters)
     return replace(
         found,
         average=words,
@@ -319,7 +320,7 @@ def _score_alone(
             *metric.cautions,
             *((scores.beyond.note(),) if scores.beyond else ()),
             *as_notes("fit", _runaway_words(scores, found)),
-            *(trials_note(table.items, [system], trials) if wanted is None else ()),
+            *(trials_note(table, trials) if wanted is None else ()),
             *as_notes("missing", [undone] if undone else []),
             *shared,
             *as_notes("few", [few] if short else []),
@@ -466,7 +467,7 @@ def item_scores(
         clusters=tuple(each for each in codes if len(np.unique(each)) < len(each)),
         strata=strata,
         # An item's pass^k has no such part.
-        runs=None if table.passes else trials.spread(table.items, table.systems, table.metric, weights=weights),
+        runs=None if table.passes else trials.spread(table, weights=weights),
         labels=labels,
     )
 
@@ -541,7 +542,7 @@ def score_of(scores: ItemScores, data: EvalData, conf_level: float) -> Score:
             *(() if account is None else judge_note(account, system.name, metric)),
             *(() if scores.labels is None else scores.labels.notes),
             *as_notes("left_out", system.remarks, caution=False),
-            *run_notes(scores.trials, runs, [system], metric, wider=wider),
+            *run_notes(table, scores.trials, runs, wider=wider),
         ),
     )
 

@@ -11,8 +11,7 @@ from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.difference import PairedScores, paired_difference
 from evalstats.analysis.compare.gate import gate
 from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.compare.unseen import with_unseen
-from evalstats.analysis.compare.verdict import at_margin
+from evalstats.analysis.compare.verdict import at_margin, with_unseen
 from evalstats.analysis.design.metric import Metric
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard
@@ -328,7 +327,7 @@ def test_few_gates_pass_a_loss_as_large_as_the_margin_on_costs_with_a_long_tail(
         scores = PairedScores(metric=metric, baseline=first, candidate=second + 0.3, n_trials=1)
         found = paired_difference(scores, conf_level=0.95, method="auto", seed=0, further=False)
         found = with_unseen(found, scores, margin=0.3)
-        account = at_margin(found, scores, metric, 0.3, 0.95)
+        account = at_margin(found, scores, 0.3)
         passed += account.noninferior
         limit += account.limit < 0.3
     error = (0.05 * 0.95 / n_tables) ** 0.5

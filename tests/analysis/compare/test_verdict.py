@@ -48,7 +48,7 @@ def decided(
         no_equivalence=no_equivalence,
     )
     metric = replace(SHARE, higher_is_better=higher)
-    return decide(found, metric, conf_level=0.95, margin=margin, equivalence=equivalence)
+    return decide(found, metric, margin=margin, equivalence=equivalence)
 
 
 AROUND_0: dict[str, Any] = {"low": -0.03, "high": 0.02}
