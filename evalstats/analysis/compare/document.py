@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.evidence import (
@@ -31,6 +32,7 @@ from evalstats.analysis.posterior.document import beside_sections
 from evalstats.analysis.provenance import placed
 from evalstats.document.formats import capital
 from evalstats.document.model import (
+    Block,
     Document,
     Note,
     NoteKind,
@@ -66,36 +68,42 @@ _AT_MARGIN = "tests at the margin"
 
 def document(result: Comparison) -> Document:
     """Return what is said of a comparison."""
-    refused = bool(graver(result.run_differences))
-    looks = " at every look" if result.sequential is not None else ""
-    level = f"{100 * result.conf_level:.5g}% CI{looks} {ends(result, result)}"
-    words = (
-        ", ".join(filter(None, (level, p_words(p_beside(result))))) if result.conf_low is not None else "no interval"
-    )
-    drawn = result.conf_low is not None or any(group.conf_low is not None for group in result.groups)
-    figure = figures.narrowing(result) or (figures.difference(result, table=groups_table(result)) if drawn else None)
-    findings = tuple(Text(text=_varies(result, found)) for found in result.findings[:_FINDINGS_SHOWN])
-    evidence = () if refused else tuple(part for section in EVIDENCE if (part := section(result)) is not None)
-    effects = None if refused else effects_section(result)
-    beside = None if refused or result.posterior_beside is None else beside_sections(result.posterior_beside)
-    return Document(
+    p, refused = p_beside(result), bool(graver(result.run_differences))
+    said = Document(
         kind="compare",
         title=f"Is {named(result.candidate.name)} better than {named(result.baseline.name)}{placed(result.benchmark)}?",
         label=result.verdict,
         tone=TONES[result.verdict],
         headline=_headline(result),
-        number="" if refused else shown(result, result.estimate),
-        number_words="" if refused else words,
-        interval=None if refused else figures.drawn(result, p_beside(result)),
         scope=_scope(result),
-        answer=()
-        if refused
-        else (*findings, *([] if beside is None else [beside[0]]), *([] if figure is None else [figure])),
         notes=notes_of(result),
         actions=tuple(_actions(result)),
-        worst=worst_items(result, evidence),
-        evidence=evidence if beside is None else (*evidence, beside[1]),
-        method=(*method_sections(result, refused=refused), *(() if effects is None else (effects,))),
+        method=method_sections(result, refused=refused),
+    )
+    if refused:
+        return said
+    answer: list[Block] = [Text(text=_varies(result, found)) for found in result.findings[:_FINDINGS_SHOWN]]
+    evidence = [part for section in EVIDENCE if (part := section(result)) is not None]
+    worst = worst_items(result, evidence)
+    if result.posterior_beside is not None:
+        line, section = beside_sections(result.posterior_beside)
+        answer.append(line)
+        evidence.append(section)
+    figure, words = figures.narrowing(result), "no interval"
+    if figure is None and any(each.conf_low is not None for each in (result, *result.groups)):
+        figure = figures.difference(result, table=groups_table(result))
+    if result.conf_low is not None:
+        looks = " at every look" if result.sequential is not None else ""
+        level = f"{100 * result.conf_level:.5g}% CI{looks} {ends(result, result)}"
+        words = ", ".join(filter(None, (level, p_words(p))))
+    return replace(
+        said,
+        number=shown(result, result.estimate),
+        number_words=words,
+        interval=figures.drawn(result, p),
+        answer=(*answer, *([] if figure is None else [figure])),
+        worst=worst,
+        evidence=tuple(evidence),
     )
 
 
@@ -364,8 +372,9 @@ def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]
         listed("changes", "What would change the answer", _changes(result)),
         works_section(references(result)),
         origin,
+        effects_section(result),
     )
-    return tuple(part for part in parts if part.blocks)
+    return tuple(part for part in parts if part is not None and part.blocks)
 
 
 # --- how ---

@@ -52,8 +52,11 @@ def difference(result: Comparison, *, table: Table | None = None) -> Figure:
             group.level,
         ),
     )
+    every = f"All {result.different or 'items'}"
+    if result.average.startswith("macro") and result.by is not None:
+        every = f"All {plural_of(result.by)} alike"
     rows = [
-        {**_decided(result, result, _of_all(result)), "strong": True},
+        {**_decided(result, result, every if result.labels is None else "Corrected"), "strong": True},
         *_by_labels(result),
         *(_decided(result, group, group.level) for group in groups),
     ]
@@ -379,15 +382,6 @@ def _drawn(result: Comparison, found: Estimate, label: str, *, detail: str = "",
     shown = (None if value is None else value * result.scale for value in values)
     row = dict(zip(("estimate", "conf_low", "conf_high"), shown, strict=True))
     return {"label": label, **({"detail": detail} if detail else {}), "words": words, **row}
-
-
-def _of_all(result: Comparison) -> str:
-    """Name the difference over all items: by what average, of whom, or corrected by labels."""
-    if result.labels is not None:
-        return "Corrected"
-    if result.average.startswith("macro") and result.by is not None:
-        return f"All {plural_of(result.by)} alike"
-    return f"All {result.different or 'items'}"
 
 
 def _decided(result: Comparison, found: Comparison | GroupRow, label: str) -> dict[str, Any]:

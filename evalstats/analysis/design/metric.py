@@ -220,15 +220,12 @@ def _groups(rows: pl.DataFrame, contrast: str) -> dict[str, Spread]:
         return {}
     parts = rows.filter(pl.col("score").is_not_null()).partition_by(keys, as_dict=True)
     spreads = {key: spread_of(part["score"].to_numpy(), row_counts(part)) for key, part in parts.items()}
-    return {_label(dict(zip(keys, key, strict=True)), spreads): spread for key, spread in spreads.items()}
-
-
-def _label(key: Mapping[str, Any], spreads: Mapping[tuple[Any, ...], Spread]) -> str:
-    names = list(key)
-    place = names.index("system") if "system" in names else -1
-    if place >= 0 and len({each[place] for each in spreads}) == len(spreads):
-        return str(key["system"])
-    return ", ".join(str(value) for value in key.values() if value is not None)
+    place = keys.index("system") if "system" in keys else -1
+    by_system = place >= 0 and len({key[place] for key in spreads}) == len(spreads)
+    return {
+        str(key[place]) if by_system else ", ".join(str(value) for value in key if value is not None): spread
+        for key, spread in spreads.items()
+    }
 
 
 def _seen(name: str, group: Spread) -> str:
