@@ -121,6 +121,11 @@ class PairedScores:
         return not self.passes and self.metric.is_graded(self.baseline, self.candidate)
 
     @property
+    def single_answers(self) -> bool:
+        """Whether every item has one right-or-wrong answer on either side."""
+        return self.n_trials == 1 and all(np.isin(side, (0.0, 1.0)).all() for side in (self.baseline, self.candidate))
+
+    @property
     def suit_t(self) -> bool:
         """Whether t on the differences has a spread to go by; where all are equal, the augmented t has an answer."""
         return self.metric.span is None or (self.graded and bool(np.ptp(self.differences) > 0))
@@ -133,22 +138,21 @@ class PairedScores:
             raise InputError(
                 f"method {asked!r} weights every item equally; leave it out, or leave out the average over levels"
             )
-        if asked == "auto" and self.clusters:
-            return "cr2"
+        if asked == "auto":
+            if self.clusters:
+                return "cr2"
+            if self.metric.kind == "binary" and self.single_answers and self.runs is None:
+                return "tango"
+            return "t" if self.suit_t else "augmented-t"
         if asked == "cr2" and not self.clusters:
             raise InputError(
                 "method 'cr2' is for clustered items, and no cluster column is set; name one, or use method 'auto'"
             )
         if asked == "tango" and self.runs is not None:
             raise InputError("method 'tango' cannot include the variation from run to run; use method 'auto'")
-        if asked == "tango" or (asked == "auto" and self.metric.kind == "binary" and self.runs is None):
-            if self.n_trials == 1 and all(np.isin(side, (0.0, 1.0)).all() for side in (self.baseline, self.candidate)):
-                return "tango"
-            if asked == "tango":
-                raise InputError(
-                    "method 'tango' is for right-or-wrong scores with one trial an item; use method 'auto'"
-                )
-        return asked if asked != "auto" else "t" if self.suit_t else "augmented-t"
+        if asked == "tango" and not self.single_answers:
+            raise InputError("method 'tango' is for right-or-wrong scores with one trial an item; use method 'auto'")
+        return asked
 
 
 @record

@@ -143,11 +143,11 @@ def recorded_differences(
     """Return what `run_comparability` does, of runs whose records are at hand; `leave_out` names settings not to look at."""
     accepted = {*check_settings(accept)}
     sides = _Sides(data=data, first=first, second=second, contrast=contrast)
-    rules = () if first.settings == second.settings else RULES
-    found = [each for rule in rules if (each := _by_rule(rule, sides))]
+    known = [(rule, sides.recorded(rule.place)) for rule in (() if first.settings == second.settings else RULES)]
+    found = [each for rule, values in known if (each := _by_rule(rule, values, sides))]
     found += [each for each in (_judges(sides), _prompts(sides, {each.setting for each in found})) if each]
     found += [each for name, look in _LOOKS.items() if name not in leave_out and (each := look(sides))]
-    found += [each for each in (_several(found, sides), _one_sided(rules, sides), _unrecorded(sides)) if each]
+    found += [each for each in (_several(found, sides), _one_sided(known, sides), _unrecorded(sides)) if each]
     compared = {contrast, *(["lab_or_live"] if contrast == "setting" else [])}
     for place, each in enumerate(found):
         if each.severity != "note" and each.setting in accepted | compared:
@@ -270,7 +270,7 @@ def _same_files(data: EvalData, first: Sequence[str], second: Sequence[str]) -> 
 # --- what differs: the settings with a rule ---
 
 
-def _by_rule(rule: Rule, sides: _Sides) -> RunDifference | None:
+def _by_rule(rule: Rule, found: RecordedValues, sides: _Sides) -> RunDifference | None:
     """Return what a setting's rule says of the two sides; None where they agree or nothing is recorded."""
     if rule.place.together and sides.harness is None:
         return None  # only one and the same program leaves out of its log what was not set
@@ -278,7 +278,6 @@ def _by_rule(rule: Rule, sides: _Sides) -> RunDifference | None:
         shots = sides.recorded(_SHOTS)
         if {*shots.baseline, *shots.candidate} == {"0"}:
             return None
-    found = sides.recorded(rule.place)
     first, second = shown(found.baseline), shown(found.candidate)
     compared = rule.treatment and sides.same_model
     if found.one_sided:
@@ -326,11 +325,11 @@ def _several(found: Sequence[RunDifference], sides: _Sides) -> RunDifference | N
     return RunDifference("several", "weakens", text)
 
 
-def _one_sided(rules: Sequence[Rule], sides: _Sides) -> RunDifference | None:
+def _one_sided(known: Sequence[tuple[Rule, RecordedValues]], sides: _Sides) -> RunDifference | None:
     """Name the settings that one side alone records, where that does not say that the other did not set them."""
     gaps: list[str] = []
-    for rule in rules:
-        values, told = sides.recorded(rule.place), rule.alone == "weakens" and sides.harness is not None
+    for rule, values in known:
+        told = rule.alone == "weakens" and sides.harness is not None
         if values.one_sided and rule.alone and not rule.place.together and not told:
             gaps.append(f"{rule.words} ({'baseline' if values.baseline else 'candidate'})")
     text = f"recorded on one side only, so not compared: {comma_list(gaps, 4)}"
