@@ -480,9 +480,9 @@ def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
         name = _VOTES
     elif name is None and "item" not in named:
         return None  # files of votes and published scores say themselves that they are; all others are tables
-    named = loader_named(name or TABLE.name)
-    if isinstance(named, Remappable):
-        return named.with_columns(column_map)
+    loader = TABLE if name in {None, TABLE.name} else loader_named(str(name))
+    if isinstance(loader, Remappable):
+        return loader.with_columns(column_map)
     others = ", ".join(loader.name for loader in loaders() if isinstance(loader, Remappable))
     raise InputError(f"columns can be mapped in the formats {others}, not in {name!r}; leave one of the two out")
 
