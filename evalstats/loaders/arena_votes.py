@@ -293,7 +293,9 @@ def open_votes(head: Head, map_: ColumnMap) -> VoteFile:
         # What lies inside a JSON document, or in columns that hold JSON, is read as a table.
         found_in = column_blocks(head, left_out.anew()) if table is None else map(of_table, table.blocks())
         for columns, places in found_in:
-            block = pl.DataFrame([cells.alias(rename.get(cells.name, cells.name)) for cells in columns.iter_columns()])
+            # A column that only later rows have may be called as one that the map names.
+            named = [(rename.get(name, name), name) for name in columns.columns if name in rename or name not in taken]
+            block = columns.select(pl.col(name).alias(as_) for as_, name in named)
             numbers = pl.int_range(number, number + block.height, eager=True)
             block = block.with_columns(places.alias(PLACE), numbers.alias(NUMBER))
             number += block.height

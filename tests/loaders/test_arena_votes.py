@@ -867,3 +867,12 @@ def test_who_voted_is_called_as_raters_are(name: str, tmp_path: Path) -> None:
     votes = read(path).comparisons
     assert set(votes["rater"]) == {"ann"}
     assert name not in votes.columns
+
+
+def test_a_column_mapped_to_a_name_that_only_later_votes_have_is_meant(tmp_path: Path) -> None:
+    """It ended in an error of the table library: two columns were called model_a."""
+    votes = [{"left": "x", "model_b": "y", "winner": "model_a"} for _ in range(20_000)]
+    path = tmp_path / "votes.jsonl"
+    path.write_text("\n".join(map(json.dumps, [*votes, {**votes[0], "model_a": "z"}])))
+    data = read(path, column_map=ColumnMap.from_options(["model_a=left", "model_b=model_b", "winner=winner"]))
+    assert set(data.comparisons["model_a"]) == {"x"}

@@ -190,9 +190,13 @@ def test_a_frame_has_them_as_arguments() -> None:
             r'grade holds letters; .* as "A" = 2, "D\+" = 1, and map it, too\.(.|\n)*--map score=grade',
         ),
         ("t.yaml", "- id: q1\n  ok: 1\n", "It is YAML, which is not read"),
-        ("t.csv", "model,a,b,c,d,e\nx,1,0,1,1,0\ny,1,1,1,0,0\n", "Its rows are models and its columns items"),
+        ("t.csv", "model,a,b,c,d,e\nx,1,0,1,1,0\ny,1,1,1,0,0\n", "--map model=model --map items=a,b,c,d,e"),
         # What is known of the models, and their means, stands beside.
-        ("t.csv", "model,size,a,b,c,d,e,avg\nx,7,1,0,1,1,0,0.6\ny,70,1,1,1,0,0,0.6\n", "Its rows are models"),
+        (
+            "t.csv",
+            "model,size,a,b,c,d,e,avg\nx,7,1,0,1,1,0,0.6\ny,70,1,1,1,0,0,0.6\n",
+            "--map model=model --map items=a,b,c,d,e",
+        ),
         ("t.csv", "id,name,note,a,b\nq,x,y\n", "rows of 3 cells below a header of 5"),
         ("README.md", "# hi\n", "no result files among README.md; they end in .csv"),
     ],
@@ -205,12 +209,14 @@ def test_what_no_map_makes_results_of_is_refused_in_words(
         read(tmp_path if name == "README.md" else tmp_path / name)
 
 
-def test_a_frame_of_models_by_items_is_to_be_turned_round() -> None:
+def test_a_frame_of_models_by_items_is_read_as_the_one_turned_round() -> None:
     frame = pl.DataFrame({"model": ["gpt-4", "claude-3"], **{f"q{k}": [1, k % 2] for k in range(20)}})
-    with pytest.raises(InputError, match="Its rows are models and its columns items"):
-        from_frame(frame)
     turned = frame.transpose(include_header=True, header_name="id", column_names="model")
-    assert from_frame(turned).models() == ("claude-3", "gpt-4")
+    key = ["model", "item"]
+    here, there = (from_frame(each).outcomes.select(*key, "score").sort(key) for each in (frame, turned))
+    assert here.equals(there)
+    named = from_frame(frame, model="model", items=[f"q{k}" for k in range(20)])
+    assert named.outcomes.select(*key, "score").sort(key).equals(there)
 
 
 def test_a_table_with_a_row_for_each_system_is_published(tmp_path: Path) -> None:
