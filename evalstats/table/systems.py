@@ -330,6 +330,10 @@ def require_outcomes(data: EvalData, *names: str) -> None:
         elif data.aggregates.height:
             what = f"the files hold {data.aggregates.height:,} published numbers and no scores of single items"
             what += "; `evalstats leaderboard` ranks those that have standard errors"
+            several = data.aggregates.select("model", "benchmark", "metric").is_duplicated().any()
+            if several and set(data.runs["loader"]) == {"score-table"}:
+                named = together(*(Option("map", blank="COLUMN", of=name) for name in ("item", "score", "model")))
+                what += f"; if each of a model's numbers is an item (a task), name the columns: {named}"
         raise CannotAnswerError(f"there are no outcomes to work on: {what}")
     published = {*levels_of(data.aggregates["model"])}.intersection(names)
     have = levels_of(data.outcomes["model"]) + levels_of(data.outcomes["system"]) if published else []

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.binder import AskedNames, assigned
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.frames import found_columns
@@ -225,6 +225,17 @@ def test_rights_and_wrongs_by_model_and_item_are_those_of_items(tmp_path: Path, 
         found = {(row["model"], row["item"]): row["score"] for row in data.outcomes.iter_rows(named=True)}
         assert found == {(side, item): score for side, own in cells.items() for item, score in own.items()}
         assert f"items={stem}*" in told(data)
+
+
+def test_published_shares_of_tasks_are_compared_by_the_line_that_is_shown(tmp_path: Path) -> None:
+    """Nothing said that tasks may be the items: the way of a comparison ended there."""
+    path = tmp_path / "t.csv"
+    rows = [f"t{k},{side},{(k + 3 * i) / 20},40" for k in range(12) for i, side in enumerate(SIDES)]
+    path.write_text("\n".join(["task,model,accuracy,n", *rows]))
+    with pytest.raises(CannotAnswerError, match=r"name the columns: .*item=COLUMN.*score=COLUMN.*model=COLUMN"):
+        es.compare(read(path), *SIDES)
+    data = read(path, column_map=ColumnMap.from_options(["item=task", "score=accuracy", "model=model"]))
+    assert es.compare(data, *SIDES).estimate == pytest.approx(3 / 20)
 
 
 def test_columns_that_nothing_calls_items_are_asked_about(tmp_path: Path) -> None:
