@@ -101,6 +101,20 @@ def test_augmented_t_covers_means_of_three_trials(n, baseline, candidate, replic
 
 
 @pytest.mark.parametrize("replicates", REPLICATES)
+@pytest.mark.parametrize(("n", "trials"), [(10, 40), (20, 20), (20, 40), (43, 20)])
+def test_augmented_t_covers_at_its_worst(n, trials, replicates):
+    """The worst of 24 worlds (means of .5 to .98, gains of 0 to .1, ICC .02 to .95): .90 and .98, ICC .3; .93 and more."""
+    rng = np.random.default_rng(n + trials)
+    hits = []
+    for _ in range(replicates):
+        rates = [beta_rates(rng, p, 0.3, n) for p in (0.9, 0.98)]
+        hits.append(
+            covered(augmented_t((rng.binomial(trials, rates[1]) - rng.binomial(trials, rates[0])) / trials), 0.08)
+        )
+    assert share(hits) >= 0.93 - allowance(replicates)
+
+
+@pytest.mark.parametrize("replicates", REPLICATES)
 @pytest.mark.parametrize(("n", "trials", "least_power"), [(10, 10, 0.08), (10, 40, 0.5), (20, 40, 0.95), (43, 10, 0.8)])
 def test_augmented_t_of_shares_of_many_trials_covers_and_finds(n, trials, least_power, replicates):
     """Tasks of mixed difficulty, half a logit better: t finds .28, .78, .99 and .89; a floor under c would leave .015 of .78."""
